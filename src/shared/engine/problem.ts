@@ -1,0 +1,147 @@
+/**
+ * The planning problem in SI units: the one form in which the engine sees a scenario. Plain data, so that it can be
+ * cloned into a worker.
+ */
+import { GB, GIB, TERA } from '../units.ts';
+import type { Accelerator, Constraints, Model, PlanInput, Scenario } from '../schema/index.ts';
+import type { Calibration } from './calibration/index.ts';
+
+/** One accelerator. Rates are dense peaks and per direction. */
+export interface Device {
+  id: string;
+  name: string;
+  peakFlopsPerSecond: number;
+  memoryBytes: number;
+  usableMemoryBytes: number;
+  memoryBytesPerSecond: number;
+  numMultiprocessors: number;
+  powerWatts: number;
+  /** Key into the kernel curves; the curves of the nearest measured part where it has none of its own. */
+  kernelCurves: string;
+}
+
+/** The links of a cluster, per accelerator and direction. */
+export interface Network {
+  numAccelerators: number;
+  acceleratorsPerNode: number;
+  /** Accelerators that reach each other over scale-up links. */
+  scaleUpDomainSize: number;
+  scaleUpBytesPerSecond: number;
+  /** All NICs of one accelerator together, after oversubscription. */
+  scaleOutBytesPerSecond: number;
+  scaleOutLatencySeconds: number;
+}
+
+export interface Workload {
+  globalBatchSize: number;
+  seqLen: number;
+  tokens: number | null;
+  compute: 'bf16' | 'fp16';
+  weightBytesPerParameter: number;
+  /** Bytes of the gradient that is accumulated and reduced between ranks, per parameter. */
+  gradientBytesPerParameter: number;
+  /** Optimizer states incl. fp32 master weights, bytes per parameter. */
+  optimizerBytesPerParameter: number;
+  /** Year of the training stack, from the framework's version; what it could do follows from it. */
+  stackYear: number;
+}
+
+export interface Problem {
+  model: Model;
+  device: Device;
+  network: Network;
+  workload: Workload;
+  constraints: Constraints;
+  price: { currency: string; perAcceleratorHour: number } | null;
+  /** The scenario's own plan, listed beside what is found. */
+  referencePlan: PlanInput | null;
+  referenceLabel: string;
+  calibration: Calibration;
+  assumed: string[];
+}
+
+/** What the newest modelled stack is. */
+const CURRENT_STACK_YEAR = 2025;
+
+/**
+ * The year of a training stack from what its version says: a year if one is written, else by Megatron's numbering
+ * ("core 0.x" began in 2023; v1 to v3 are 2019 to 2022). null = the newest modelled.
+ */
+export function stackYearOf(version: string | null): number {
+  if (version === null) return CURRENT_STACK_YEAR;
+  const year = /\b(20[12]\d)\b/.exec(version);
+  if (year !== null) return Number(year[1]);
+  const major = /\bv?([123])\.\d/i.exec(version);
+  if (major !== null && !/core/i.test(version)) return 2019 + Number(major[1]);
+  const core = /\b0\.(\d+)/.exec(version);
+  if (core !== null) return Number(core[1]) <= 5 ? 2023 : Number(core[1]) <= 10 ? 2024 : 2025;
+  return CURRENT_STACK_YEAR;
+}
+
+const bytesOf = { bf16: 2, fp16: 2, fp32: 4 } as const;
+
+/** Adam with fp32 master weights and two fp32 moments (12 B); fp16 gradients need an fp32 copy as well (4 B). */
+function optimizerBytes(gradients: Scenario['job']['precision']['gradients'], weights: string): number {
+  if (weights === 'fp32') return 8; // the weights are their own master
+  return gradients === 'fp32' ? 12 : 16;
+}
+
+/** The problem that a resolved scenario poses. Throws only on a bug (an unsupported precision was let through). */
+export function toProblem(
+  scenario: Scenario,
+  accelerator: Accelerator,
+  calibration: Calibration,
+  referenceLabel = 'your plan',
+): Problem {
+  const { model, cluster, job } = scenario;
+  const compute = job.precision.compute;
+  const peakTflops = accelerator.peakTflops[compute];
+  if ((compute !== 'bf16' && compute !== 'fp16') || peakTflops === null)
+    throw new Error(`precision ${compute} reached the engine for ${accelerator.id}`);
+  const assumed: string[] = [];
+  if (accelerator.kernelCurves === null) assumed.push(`kernel efficiency of ${accelerator.name}: taken from the A100`);
+  return {
+    model,
+    device: {
+      id: accelerator.id,
+      name: accelerator.name,
+      peakFlopsPerSecond: peakTflops * TERA,
+      memoryBytes: accelerator.memoryGiB * GIB,
+      usableMemoryBytes: accelerator.usableMemoryGiB * GIB,
+      memoryBytesPerSecond: accelerator.memoryBandwidthGBps * GB,
+      numMultiprocessors: accelerator.numMultiprocessors,
+      powerWatts: accelerator.powerW,
+      kernelCurves: accelerator.kernelCurves ?? 'a100-sxm',
+    },
+    network: {
+      numAccelerators: cluster.numAccelerators,
+      acceleratorsPerNode: cluster.acceleratorsPerNode,
+      scaleUpDomainSize: Math.min(cluster.scaleUp.domainSize, cluster.numAccelerators),
+      scaleUpBytesPerSecond: cluster.scaleUp.bandwidthGBps * GB,
+      scaleOutBytesPerSecond:
+        (cluster.scaleOut.bandwidthGbps * cluster.scaleOut.nicsPerAccelerator * 1e9) /
+        8 /
+        cluster.scaleOut.oversubscription,
+      scaleOutLatencySeconds: cluster.scaleOut.latencyUs * 1e-6,
+    },
+    workload: {
+      globalBatchSize: job.globalBatchSize,
+      seqLen: job.seqLen,
+      tokens: job.tokens,
+      compute,
+      weightBytesPerParameter: bytesOf[job.precision.weights],
+      gradientBytesPerParameter: bytesOf[job.precision.gradients],
+      optimizerBytesPerParameter: optimizerBytes(job.precision.gradients, job.precision.weights),
+      stackYear: stackYearOf(job.framework.version),
+    },
+    constraints: scenario.constraints,
+    price:
+      cluster.price === null
+        ? null
+        : { currency: cluster.price.currency, perAcceleratorHour: cluster.price.perAcceleratorHour },
+    referencePlan: scenario.plan,
+    referenceLabel,
+    calibration,
+    assumed,
+  };
+}

@@ -1,0 +1,53 @@
+/** What is to be done: a training run (serving comes later), its batch, length, precision and framework. */
+import { z } from 'zod';
+import { count, fraction, positive } from './primitives.ts';
+import { precisions } from './hardware.ts';
+
+export const frameworkFamilies = ['megatron-lm'] as const;
+
+export const precisionSchema = z.strictObject({
+  /** Data type of the matrix multiplications. */
+  compute: z.enum(precisions),
+  weights: z.enum(['bf16', 'fp16', 'fp32']),
+  gradients: z.enum(['fp32', 'bf16', 'fp16']),
+  optimizer: z.enum(['adam-fp32']),
+});
+
+export const frameworkSchema = z.strictObject({
+  family: z.enum(frameworkFamilies),
+  /** Free text as releases name themselves ("core 0.13", "2021"); null = the newest that is modelled. */
+  version: z.string().nullable().default(null),
+});
+
+export const jobSchema = z.strictObject({
+  kind: z.literal('training'),
+  task: z.enum(['pretrain', 'sft', 'lora']).default('pretrain'),
+  globalBatchSize: count.max(100_000_000),
+  seqLen: count.max(100_000_000),
+  /** Tokens of the whole run; null = unknown, then days and cost are null too. */
+  tokens: positive.nullable().default(null),
+  precision: precisionSchema,
+  framework: frameworkSchema,
+});
+export type Job = z.infer<typeof jobSchema>;
+
+export const jobInputSchema = jobSchema
+  .omit({ precision: true, framework: true })
+  .partial()
+  .extend({ precision: precisionSchema.partial().optional(), framework: frameworkSchema.partial().optional() });
+export type JobInput = z.input<typeof jobInputSchema>;
+
+export const objectives = ['throughput', 'time', 'cost', 'energy', 'memory-headroom', 'robust'] as const;
+
+/** Allowed values per plan path, e.g. `{ tp: [8], "recompute.mode": ["full"] }`. */
+const choices = z.record(z.string(), z.array(z.union([z.number(), z.string(), z.boolean()])).min(1));
+
+export const constraintsSchema = z.strictObject({
+  /** Share of usable memory that must stay free for a plan to count as fitting. */
+  headroomFraction: fraction.max(0.9).default(0.08),
+  pin: choices.default({}),
+  exclude: choices.default({}),
+  maxAccelerators: count.nullable().default(null),
+  minMfu: fraction.nullable().default(null),
+});
+export type Constraints = z.infer<typeof constraintsSchema>;

@@ -1,0 +1,63 @@
+/** The architecture of a model (not its weights), in the terms of CONTRACT §1. */
+import { z } from 'zod';
+import { count, countOrZero, shortText } from './primitives.ts';
+
+/** Mixture of experts: accepted in files so that nothing is lost; planned by a later version. */
+const moe = z.strictObject({
+  numExperts: count,
+  expertsPerToken: count,
+  expertFfnHiddenSize: count,
+  sharedExpertFfnHiddenSize: countOrZero.default(0),
+  denseFirst: countOrZero.default(0),
+  everyN: count.default(1),
+  router: z.string().nullable().default(null),
+});
+
+/** Multi-head latent attention: accepted in files, planned by a later version. */
+const mla = z.strictObject({
+  qLoraRank: count.nullable(),
+  kvLoraRank: count,
+  qkNopeHeadDim: count,
+  qkRopeHeadDim: count,
+  vHeadDim: count,
+});
+
+const layerPattern = z.union([z.string(), z.array(z.strictObject({ kind: z.string(), count }))]);
+
+export const modelFamilies = ['gpt', 'llama'] as const;
+
+/**
+ * One decoder-only transformer. Sizes are counts of elements: hiddenSize h, ffnHiddenSize f, numHeads a query heads and
+ * numKvHeads k key/value heads of headDim each, vocabSize V before padding.
+ */
+export const modelSchema = z.strictObject({
+  preset: z.string().nullable().default(null),
+  name: shortText,
+  family: z.enum(modelFamilies),
+  numLayers: count.max(10_000),
+  hiddenSize: count.max(1_000_000),
+  ffnHiddenSize: count.max(10_000_000),
+  gatedFfn: z.boolean(),
+  numHeads: count.max(10_000),
+  numKvHeads: count.max(10_000),
+  headDim: count.max(10_000),
+  vocabSize: count.max(10_000_000),
+  tiedEmbeddings: z.boolean(),
+  positions: z.enum(['learned', 'rotary', 'alibi', 'none']),
+  maxPositions: count.nullable().default(null),
+  normalization: z.enum(['layernorm', 'rmsnorm']),
+  qkvBias: z.boolean().default(false),
+  ffnBias: z.boolean().default(false),
+  qkNorm: z.boolean().default(false),
+  /** Dropout on attention and residual branches during training: masks are kept, and kernels read and write them. */
+  dropout: z.boolean().default(false),
+  moe: moe.nullable().default(null),
+  mla: mla.nullable().default(null),
+  layerPattern: layerPattern.nullable().default(null),
+  mtpLayers: countOrZero.default(0),
+});
+export type Model = z.infer<typeof modelSchema>;
+
+/** A model as a scenario file may give it: a preset fills what is absent. */
+export const modelInputSchema = modelSchema.partial();
+export type ModelInput = z.input<typeof modelInputSchema>;

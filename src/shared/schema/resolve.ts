@@ -1,0 +1,181 @@
+/** From a scenario as people write it to one with every field present. Presets fill only what is absent. */
+import { z } from 'zod';
+import { AppError, inputError, type Issue } from '../errors.ts';
+import type { Presets } from './catalog.ts';
+import { clusterSchema, type Accelerator, type Cluster } from './hardware.ts';
+import { jobSchema } from './job.ts';
+import { modelSchema, type Model } from './model.ts';
+import { issuesOf } from './primitives.ts';
+import type { Scenario, ScenarioInput } from './scenario.ts';
+
+/** An id or alias as people type it: case, spaces, dots between digits and dashes do not matter. */
+export function normalizeId(id: string): string {
+  return id.toLowerCase().replace(/[\s_-]+/g, '-');
+}
+
+function lookUp<T extends { id: string; aliases?: readonly string[] }>(list: readonly T[], id: string): T | undefined {
+  const wanted = normalizeId(id);
+  return list.find((item) => [item.id, ...(item.aliases ?? [])].some((name) => normalizeId(name) === wanted));
+}
+
+function unknown(what: string, id: string, path: string, known: readonly { id: string }[]): AppError {
+  const ids = known.map((item) => item.id).join(', ');
+  return new AppError('unknown-preset', `${path}: there is no ${what} "${id}"`, {
+    path,
+    remedy: `Use one of: ${ids}. Or give every field by hand.`,
+  });
+}
+
+/** The accelerator of that id or alias. Throws AppError unknown-preset. */
+export function findAccelerator(presets: Presets, id: string, path = 'cluster.accelerator'): Accelerator {
+  const found = lookUp(presets.accelerators, id);
+  if (found === undefined) throw unknown('accelerator', id, path, presets.accelerators);
+  return found;
+}
+
+/** Drops absent fields so that spreading does not overwrite a preset with `undefined`. */
+function present<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>;
+}
+
+function parsePart<T>(schema: z.ZodType<T>, value: unknown, root: string, issues: Issue[]): T | null {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  issues.push(...issuesOf(parsed.error, value, root));
+  return null;
+}
+
+/** What an accelerator implies for the cluster round it, before any field of the scenario. */
+export function clusterDefaults(accelerator: Accelerator): Omit<Cluster, 'numAccelerators'> {
+  return {
+    preset: null,
+    accelerator: accelerator.id,
+    acceleratorsPerNode: accelerator.acceleratorsPerNode,
+    scaleUp: accelerator.scaleUp,
+    // latency and topology are the network's, not the accelerator's: a full-bisection fabric with 5 µs is the default
+    scaleOut: { ...accelerator.scaleOut, latencyUs: 5, oversubscription: 1, inNetworkReduction: false },
+    host: null,
+    storage: null,
+    price: accelerator.price,
+  };
+}
+
+function resolveModel(input: ScenarioInput['model'], presets: Presets, issues: Issue[]): Model | null {
+  let base: Partial<Model> = {};
+  if (typeof input.preset === 'string') {
+    const preset = lookUp(presets.models, input.preset);
+    if (preset === undefined) throw unknown('model', input.preset, 'model.preset', presets.models);
+    base = { ...preset.model, preset: preset.id };
+  }
+  const merged = { ...base, ...present(input), preset: base.preset ?? null };
+  if (merged.headDim === undefined && typeof merged.hiddenSize === 'number' && typeof merged.numHeads === 'number')
+    merged.headDim = merged.hiddenSize / merged.numHeads;
+  if (merged.numKvHeads === undefined && merged.numHeads !== undefined) merged.numKvHeads = merged.numHeads;
+  return parsePart(modelSchema, merged, 'model', issues);
+}
+
+function resolveCluster(input: ScenarioInput['cluster'], presets: Presets, issues: Issue[]): Cluster | null {
+  let preset: Presets['clusters'][number] | undefined;
+  if (typeof input.preset === 'string') {
+    preset = lookUp(presets.clusters, input.preset);
+    if (preset === undefined) throw unknown('cluster', input.preset, 'cluster.preset', presets.clusters);
+  }
+  const given = preset?.cluster ?? {};
+  const acceleratorId = input.accelerator ?? given.accelerator;
+  if (acceleratorId === undefined) {
+    issues.push({ path: 'cluster.accelerator', message: 'is missing', remedy: 'Name an accelerator of the catalog.' });
+    return null;
+  }
+  const accelerator = findAccelerator(presets, acceleratorId);
+  const defaults = clusterDefaults(accelerator);
+  const merged = {
+    ...defaults,
+    ...present(given),
+    ...present(input),
+    preset: preset?.id ?? null,
+    accelerator: accelerator.id,
+    scaleUp: { ...defaults.scaleUp, ...present(given.scaleUp ?? {}), ...present(input.scaleUp ?? {}) },
+    scaleOut: { ...defaults.scaleOut, ...present(given.scaleOut ?? {}), ...present(input.scaleOut ?? {}) },
+  };
+  return parsePart(clusterSchema, merged, 'cluster', issues);
+}
+
+function resolveJob(input: ScenarioInput['job'], issues: Issue[]): Scenario['job'] | null {
+  const compute = input.precision?.compute ?? 'bf16';
+  const half = compute === 'fp16' ? 'fp16' : compute === 'fp32' ? 'fp32' : 'bf16';
+  const merged = {
+    kind: 'training',
+    ...present(input),
+    precision: { compute, weights: half, gradients: 'fp32', optimizer: 'adam-fp32', ...present(input.precision ?? {}) },
+    framework: { family: 'megatron-lm', version: null, ...present(input.framework ?? {}) },
+  };
+  return parsePart(jobSchema as z.ZodType<Scenario['job']>, merged, 'job', issues);
+}
+
+/** What a later version will plan; refusing is better than planning something else in silence. */
+function unsupported(model: Model, job: Scenario['job'], accelerator: Accelerator): Issue[] {
+  const issues: Issue[] = [];
+  const add = (path: string, what: string) =>
+    issues.push({
+      path,
+      message: `${what} is not planned by this version`,
+      remedy: 'Set the field to null (0 for counts).',
+    });
+  if (model.moe !== null) add('model.moe', 'a mixture of experts');
+  if (model.mla !== null) add('model.mla', 'multi-head latent attention');
+  if (model.layerPattern !== null) add('model.layerPattern', 'a mixed layer pattern');
+  if (model.mtpLayers > 0) add('model.mtpLayers', 'multi-token prediction');
+  if (job.task === 'lora')
+    issues.push({ path: 'job.task', message: 'LoRA is not planned by this version', remedy: 'Use pretrain or sft.' });
+  if (job.precision.compute === 'fp8' || job.precision.compute === 'fp32')
+    issues.push({
+      path: 'job.precision.compute',
+      message: `${job.precision.compute} training is not planned by this version`,
+      remedy: 'Use bf16 or fp16.',
+    });
+  else if (accelerator.peakTflops[job.precision.compute] === null)
+    issues.push({
+      path: 'job.precision.compute',
+      message: `${accelerator.name} has no ${job.precision.compute} tensor units`,
+      remedy: 'Use a precision that the accelerator computes in.',
+    });
+  return issues;
+}
+
+function inconsistent(model: Model, cluster: Cluster): Issue[] {
+  const issues: Issue[] = [];
+  if (model.numHeads % model.numKvHeads !== 0)
+    issues.push({
+      path: 'model.numKvHeads',
+      message: `must divide numHeads = ${model.numHeads}, found ${model.numKvHeads}`,
+      remedy: 'Give a divisor of numHeads.',
+    });
+  if (
+    cluster.numAccelerators > cluster.acceleratorsPerNode &&
+    cluster.numAccelerators % cluster.acceleratorsPerNode !== 0
+  )
+    issues.push({
+      path: 'cluster.numAccelerators',
+      message: `must fill whole nodes of ${cluster.acceleratorsPerNode}, found ${cluster.numAccelerators}`,
+      remedy: `Use ${Math.ceil(cluster.numAccelerators / cluster.acceleratorsPerNode) * cluster.acceleratorsPerNode}.`,
+    });
+  return issues;
+}
+
+/**
+ * Fills presets and defaults in, checks every field, and refuses what this version does not plan.
+ * Throws AppError (unknown-preset, invalid-field, unsupported) that lists every fault found.
+ */
+export function resolveScenario(input: ScenarioInput, presets: Presets): Scenario {
+  const issues: Issue[] = [];
+  const model = resolveModel(input.model, presets, issues);
+  const cluster = resolveCluster(input.cluster, presets, issues);
+  const job = resolveJob(input.job, issues);
+  if (model === null || cluster === null || job === null || issues.length > 0)
+    throw inputError('invalid-field', 'scenario', issues);
+  const faults = inconsistent(model, cluster);
+  if (faults.length > 0) throw inputError('invalid-field', 'scenario', faults);
+  const missing = unsupported(model, job, findAccelerator(presets, cluster.accelerator));
+  if (missing.length > 0) throw inputError('unsupported', 'scenario', missing);
+  return { ...input, model, cluster, job };
+}
