@@ -1,0 +1,243 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  attentionSeconds,
+  busFactor,
+  castSeconds,
+  causalAttentionFlops,
+  collectiveSeconds,
+  matmulAlignmentFactor,
+  matmulSeconds,
+  type AcceleratorCurves,
+  type AttentionShape,
+  type CollectiveOp,
+  type KernelCurves,
+  type MatmulShape,
+} from './index.ts';
+
+const path = new URL('../../../../resources/calibration/kernels.json', import.meta.url);
+const file = JSON.parse(readFileSync(path, 'utf8')) as KernelCurves;
+const accelerators = Object.entries(file.accelerators);
+
+/** Rounding may order two equal sums either way. */
+const ROUNDING = 1 + 1e-9;
+const COLLECTIVE_OPS: readonly CollectiveOp[] = ['allReduce', 'allGather', 'reduceScatter', 'allToAll'];
+
+function curvesOf(id: string): AcceleratorCurves {
+  const curves = file.accelerators[id];
+  if (curves === undefined) throw new Error(`no curves for ${id}`);
+  return curves;
+}
+
+function matmulCases(): { name: string; seconds: (shape: MatmulShape) => number; peak: number; memory: number }[] {
+  return accelerators.flatMap(([id, { device, matmul }]) =>
+    Object.entries(matmul).map(([dtype, curve]) => {
+      const peak = device.peakFlopsPerSecondByDtype[dtype === 'bf16' ? 'bf16' : 'fp8'] ?? Number.NaN;
+      const rates = { ...device, peakFlopsPerSecond: peak };
+      return {
+        name: `${id} ${dtype}`,
+        seconds: (shape: MatmulShape) => matmulSeconds(curve, rates, shape),
+        peak,
+        memory: device.memoryBytesPerSecond,
+      };
+    }),
+  );
+}
+
+/** Sizes from 1 to beyond every training matmul, evenly in magnitude, so that small and odd ones are tried too. */
+const side = fc.double({ min: 0, max: 18, noNaN: true }).map((power) => Math.floor(2 ** power));
+
+describe.each(matmulCases())('matmulSeconds, $name', ({ seconds, peak }) => {
+  test('is finite and never faster than the dense peak', () => {
+    fc.assert(
+      fc.property(side, side, side, (m, n, k) => {
+        const time = seconds({ m, n, k });
+        expect(Number.isFinite(time)).toBe(true);
+        expect((2 * m * n * k) / time).toBeLessThanOrEqual(peak);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('never decreases when a dimension grows', () => {
+    fc.assert(
+      fc.property(side, side, side, fc.constantFrom('m', 'n', 'k'), side, (m, n, k, grown, more) => {
+        const small = { m, n, k };
+        const large = { ...small, [grown]: small[grown] + more };
+        expect(seconds(small)).toBeLessThanOrEqual(seconds(large) * ROUNDING);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('takes at least twice the time for a hundred times the work at training sizes', () => {
+    const small = seconds({ m: 1024, n: 1024, k: 1024 });
+    expect(seconds({ m: 102_400, n: 1024, k: 1024 })).toBeGreaterThan(2 * small);
+  });
+
+  test('costs nothing when a dimension is empty', () => {
+    expect(seconds({ m: 0, n: 4096, k: 4096 })).toBe(0);
+  });
+});
+
+describe('matmul curves reproduce measured latencies', () => {
+  // Rows of the source tables (gemm_perf.parquet, bfloat16), milliseconds.
+  test.each([
+    ['a100-sxm', { m: 4096, n: 4096, k: 4096 }, 0.86],
+    ['a100-sxm', { m: 8192, n: 8192, k: 8192 }, 0.84],
+    ['h100-sxm', { m: 4096, n: 4096, k: 4096 }, 0.77],
+    ['h100-sxm', { m: 8192, n: 8192, k: 8192 }, 0.74],
+    ['h100-sxm', { m: 32_768, n: 8192, k: 8192 }, 0.71],
+  ])('%s %o runs at %f of peak, within 6 %%', (id, shape, efficiency) => {
+    const { device, matmul } = curvesOf(id);
+    const curve = matmul['bf16'];
+    if (curve === undefined) throw new Error('no bf16 curve');
+    const measured = (2 * shape.m * shape.n * shape.k) / (device.peakFlopsPerSecond * efficiency);
+    expect(matmulSeconds(curve, device, shape) / measured).toBeGreaterThan(0.94);
+    expect(matmulSeconds(curve, device, shape) / measured).toBeLessThan(1.06);
+  });
+
+  test('a cast is part of the fp8 time and absent from bf16', () => {
+    const { device, matmul } = curvesOf('h100-sxm');
+    const shape = { m: 8192, n: 1024, k: 8192 };
+    const [bf16, fp8] = [matmul['bf16'], matmul['fp8']];
+    if (bf16 === undefined || fp8 === undefined) throw new Error('no curve');
+    expect(castSeconds(bf16, device, shape)).toBe(0);
+    const rates = { ...device, peakFlopsPerSecond: 1978.9e12 };
+    const withoutCast = matmulSeconds({ ...fp8, castBytesPerElement: 0 }, rates, shape);
+    expect(withoutCast + castSeconds(fp8, rates, shape)).toBeCloseTo(matmulSeconds(fp8, rates, shape), 12);
+    expect(castSeconds(fp8, rates, shape)).toBeGreaterThan(0);
+  });
+});
+
+test('matmulAlignmentFactor slows shapes whose weight sides are no multiples of 64', () => {
+  expect(matmulAlignmentFactor({ m: 1000, n: 4096, k: 4096 })).toBe(1);
+  expect(matmulAlignmentFactor({ m: 1024, n: 4096, k: 1376 })).toBeGreaterThan(1.7);
+  expect(matmulAlignmentFactor({ m: 1024, n: 50_257, k: 4096 })).toBeGreaterThan(1.7);
+});
+
+const attentionShape = fc.record({
+  batch: fc.integer({ min: 1, max: 64 }),
+  seqLen: side,
+  numHeads: fc.integer({ min: 1, max: 128 }),
+  numKvHeads: fc.integer({ min: 1, max: 128 }),
+  headDim: fc.constantFrom(32, 64, 80, 96, 128, 192, 256),
+});
+
+describe.each(accelerators.map(([id, curves]) => ({ id, curves })))('attentionSeconds, $id', ({ curves }) => {
+  const { device, attention } = curves;
+  const curve = attention['bf16'];
+  const seconds = (shape: AttentionShape): number => {
+    if (curve === undefined) throw new Error('no bf16 curve');
+    return attentionSeconds(curve, device, shape);
+  };
+
+  test('is finite and never faster than the dense peak', () => {
+    fc.assert(
+      fc.property(attentionShape, (shape) => {
+        const time = seconds(shape);
+        expect(Number.isFinite(time)).toBe(true);
+        expect(causalAttentionFlops(shape) / time).toBeLessThanOrEqual(device.peakFlopsPerSecond);
+      }),
+    );
+  });
+
+  test('never decreases when an argument grows', () => {
+    const names = fc.constantFrom('batch', 'seqLen', 'numHeads', 'numKvHeads', 'headDim');
+    fc.assert(
+      fc.property(attentionShape, names, fc.integer({ min: 1, max: 4096 }), (shape, name, more) => {
+        const large = { ...shape, [name]: shape[name] + more };
+        expect(seconds(shape)).toBeLessThanOrEqual(seconds(large) * ROUNDING);
+      }),
+    );
+  });
+
+  test('grows about with the square of long sequences', () => {
+    const shape = { batch: 1, seqLen: 65_536, numHeads: 16, numKvHeads: 8, headDim: 128 };
+    const ratio = seconds({ ...shape, seqLen: 131_072 }) / seconds(shape);
+    expect(ratio).toBeGreaterThan(3.7);
+    expect(ratio).toBeLessThanOrEqual(4.05);
+  });
+});
+
+test.each([
+  // Rows of REFERENCE §4.2: share of dense peak at batch 1, 32 heads, 8 KV heads, head size 128.
+  ['a100-sxm', 4096, 0.39],
+  ['a100-sxm', 16_384, 0.46],
+  ['h100-sxm', 4096, 0.41],
+  ['h100-sxm', 16_384, 0.51],
+])('attention on %s at %d tokens runs at %f of peak, within 8 %%', (id, seqLen, efficiency) => {
+  const { device, attention } = curvesOf(id);
+  const curve = attention['bf16'];
+  if (curve === undefined) throw new Error('no bf16 curve');
+  const shape = { batch: 1, seqLen, numHeads: 32, numKvHeads: 8, headDim: 128 };
+  const measured = causalAttentionFlops(shape) / (device.peakFlopsPerSecond * efficiency);
+  const ratio = attentionSeconds(curve, device, shape) / measured;
+  expect(ratio).toBeGreaterThan(0.92);
+  expect(ratio).toBeLessThan(1.08);
+});
+
+describe.each(accelerators.map(([id, curves]) => ({ id, curves })))('collectiveSeconds, $id', ({ curves }) => {
+  const op = fc.constantFrom(...COLLECTIVE_OPS);
+  const bytes = fc.double({ min: 0, max: 40, noNaN: true }).map((power) => Math.floor(2 ** power));
+  const numRanks = fc.integer({ min: 2, max: 72 });
+
+  test('is finite and never decreases with the array', () => {
+    fc.assert(
+      fc.property(op, bytes, bytes, numRanks, (name, size, more, ranks) => {
+        const small = collectiveSeconds(curves.collective, { op: name, bytes: size, numRanks: ranks });
+        const large = collectiveSeconds(curves.collective, { op: name, bytes: size + more, numRanks: ranks });
+        expect(Number.isFinite(large)).toBe(true);
+        expect(small).toBeLessThanOrEqual(large * ROUNDING);
+      }),
+    );
+  });
+
+  test('stays below the fitted bus bandwidth', () => {
+    fc.assert(
+      fc.property(op, bytes, numRanks, (name, size, ranks) => {
+        const seconds = collectiveSeconds(curves.collective, { op: name, bytes: size, numRanks: ranks });
+        const limit = Math.max(...curves.collective[name].busBandwidths.map((point) => point.busBytesPerSecond));
+        expect((busFactor(name, ranks) * size) / seconds).toBeLessThanOrEqual(limit);
+      }),
+    );
+  });
+
+  test('costs nothing for one rank or an empty array', () => {
+    for (const name of COLLECTIVE_OPS) {
+      expect(collectiveSeconds(curves.collective, { op: name, bytes: 1e9, numRanks: 1 })).toBe(0);
+      expect(collectiveSeconds(curves.collective, { op: name, bytes: 0, numRanks: 8 })).toBe(0);
+    }
+  });
+
+  test('gathers and scatters for about the price of one reduction', () => {
+    const call = { bytes: 2 ** 29, numRanks: 4 };
+    const of = (name: CollectiveOp): number => collectiveSeconds(curves.collective, { op: name, ...call });
+    const ratio = of('allReduce') / (of('allGather') + of('reduceScatter'));
+    expect(ratio).toBeGreaterThan(0.8);
+    expect(ratio).toBeLessThan(1.2);
+  });
+});
+
+test.each([
+  // 268 M half elements over 8 GPUs (REFERENCE §5.2): 4.226 ms on A100, 2.111 ms with switch reduction on H100.
+  ['a100-sxm', 'allReduce', 4.226e-3],
+  ['h100-sxm', 'allReduce', 2.111e-3],
+  ['h100-sxm', 'allGather', 1.401e-3],
+  ['h100-sxm', 'allToAll', 1.481e-3],
+] as const)('%s %s of 512 MiB over 8 ranks', (id, op, measured) => {
+  const seconds = collectiveSeconds(curvesOf(id).collective, { op, bytes: 2 ** 29, numRanks: 8 });
+  expect(seconds / measured).toBeGreaterThan(0.95);
+  expect(seconds / measured).toBeLessThan(1.05);
+});
+
+test('the shipped fit meets its targets on the accelerators the first release plans for', () => {
+  for (const id of ['a100-sxm', 'h100-sxm']) {
+    const { matmul, attention } = curvesOf(id);
+    for (const curve of [matmul['bf16'], attention['bf16']]) {
+      expect(curve?.fit.heldOut.medianApe).toBeLessThan(0.06);
+      expect(curve?.fit.heldOut.p95Ape).toBeLessThan(0.2);
+    }
+  }
+});
