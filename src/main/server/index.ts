@@ -1,0 +1,21 @@
+import { parseArgs } from 'node:util';
+import { serve } from './serve.ts';
+
+const usage = 'usage: serve [--port N] [--data-dir DIR]';
+
+function parse() {
+  const { values } = parseArgs({ options: { port: { type: 'string' }, 'data-dir': { type: 'string' } } });
+  const port = Number(values.port ?? '0');
+  if (!/^\d*$/.test(values.port ?? '') || port > 65_535)
+    throw new TypeError(`--port must be a whole number from 0 to 65535, not '${values.port ?? ''}'`);
+  return { port, ...(values['data-dir'] === undefined ? {} : { dataDir: values['data-dir'] }) };
+}
+
+let options: ReturnType<typeof parse>;
+try {
+  options = parse();
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
+  process.exit(2);
+}
+process.exit(await serve(options));

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { appVersion, defaultDataDir, rendererDir, resourcesDir } from '../app-paths.ts';
+import { createServices } from '../services/index.ts';
+import { openHttpDoor, type HttpDoor } from './http.ts';
+
+export interface ServeOptions {
+  /** Port on 127.0.0.1; 0 takes any free one. */
+  port?: number;
+  dataDir?: string;
+}
+
+/** A background job that reads its terminal is stopped by the system, so only a foreground one listens for Enter. */
+function mayReadTerminal(): boolean {
+  if (!process.stdin.isTTY) return true; // a pipe or nothing
+  try {
+    const fields = readFileSync('/proc/self/stat', 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ');
+    return fields[2] === fields[5]; // our process group is the terminal's foreground group
+  } catch {
+    return true; // no /proc: not Linux
+  }
+}
+
+function announceOnEnter(door: HttpDoor) {
+  if (!mayReadTerminal()) return;
+  createInterface({ input: process.stdin }).on('line', () => console.log(`READY ${door.invite()}`));
+}
+
+function explain(error: unknown, port: number): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'EADDRINUSE')
+    return `Port ${port} is in use, perhaps by another Trainyard. Choose another with --port N, or leave --port out.`;
+  if (code === 'EACCES') return `This user may not listen on port ${port}. Choose one above 1023 with --port N.`;
+  throw error;
+}
+
+/**
+ * Opens the browser door and prints `READY ADDRESS`; prints a new address, and voids the old one, at each line on
+ * standard input. Resolves when SIGINT or SIGTERM has closed it.
+ * @returns the exit code: 0, or 2 where the port can't be had
+ */
+export async function serve({ port = 0, dataDir = defaultDataDir() }: ServeOptions): Promise<number> {
+  const services = createServices({ dataDir, resourcesDir, appVersion: appVersion() });
+  let door: HttpDoor;
+  try {
+    door = await openHttpDoor(services, { rendererDir, port });
+  } catch (error) {
+    await services.close();
+    console.error(explain(error, port));
+    return 2;
+  }
+  console.log(`READY ${door.invite()}`);
+  announceOnEnter(door);
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve());
+  });
+  await door.close();
+  await services.close();
+  return 0;
+}
