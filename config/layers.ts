@@ -37,7 +37,7 @@ export const layers: readonly Layer[] = [
   { path: errors, uses: [] },
   { path: schema, uses: [units, errors], packages: ['zod'] },
   { path: engine, uses: [units, errors], types: [schema] },
-  { path: formats, uses: [schema, units, errors], packages: ['yaml', 'smol-toml'] },
+  { path: formats, uses: [schema, units, errors], packages: ['zod', 'yaml', 'smol-toml'] },
   { path: contract, uses: [schema, errors], packages: ['zod'] },
 
   { path: paths, uses: [], packages: ['node:'] },
@@ -61,7 +61,7 @@ export const layers: readonly Layer[] = [
 
   { path: ui, uses: [], packages: ['vue', 'reka-ui', 'lucide-vue-next', '@vueuse/core'] },
   { path: charts, uses: [units, ui], types: [schema], packages: ['vue', 'echarts', 'vue-echarts', '@vueuse/core'] },
-  { path: client, uses: pageShared },
+  { path: client, uses: pageShared, packages: ['vue'] },
   { path: stores, uses: [client, ...pageShared], packages: ['vue', 'pinia', '@vueuse/core'] },
   {
     path: 'src/renderer',
