@@ -53,7 +53,7 @@ export default defineConfig(
     files: ['**/*.{ts,vue}'],
     rules: {
       'no-undef': 'off', // tsc and vue-tsc know what is defined; this rule only guesses
-      eqeqeq: ['error', 'always'],
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
       'no-console': 'error',
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-confusing-void-expression': 'off', // `return answer(res, 405)` is how a handler ends early
