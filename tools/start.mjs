@@ -159,7 +159,7 @@ if (!wantsPage)
   console.log(
     noWindows
       ? 'No display here, so Trainyard opens as a page.'
-      : "Electron's binary can't run here, so Trainyard opens as a page.",
+      : "Electron's binary can't be had here, so Trainyard opens as a page.",
   );
 const args = [
   ...(values.port === undefined ? [] : ['--port', values.port]),
