@@ -16,6 +16,8 @@ export interface Device {
   memoryBytesPerSecond: number;
   numMultiprocessors: number;
   powerWatts: number;
+  /** Scale-up bandwidth that its collectives were measured with, per direction. */
+  ratedScaleUpBytesPerSecond: number;
   /** Key into the kernel curves; the curves of the nearest measured part where it has none of its own. */
   kernelCurves: string;
 }
@@ -52,6 +54,7 @@ export interface Problem {
   network: Network;
   workload: Workload;
   constraints: Constraints;
+  objective: Scenario['objective'];
   price: { currency: string; perAcceleratorHour: number } | null;
   /** The scenario's own plan, listed beside what is found. */
   referencePlan: PlanInput | null;
@@ -111,6 +114,7 @@ export function toProblem(
       memoryBytesPerSecond: accelerator.memoryBandwidthGBps * GB,
       numMultiprocessors: accelerator.numMultiprocessors,
       powerWatts: accelerator.powerW,
+      ratedScaleUpBytesPerSecond: accelerator.scaleUp.bandwidthGBps * GB,
       kernelCurves: accelerator.kernelCurves ?? 'a100-sxm',
     },
     network: {
@@ -135,6 +139,7 @@ export function toProblem(
       stackYear: stackYearOf(job.framework.version),
     },
     constraints: scenario.constraints,
+    objective: scenario.objective,
     price:
       cluster.price === null
         ? null

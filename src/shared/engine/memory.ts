@@ -1,0 +1,209 @@
+/**
+ * Bytes that one accelerator of each pipeline stage holds at its peak, by category.
+ *
+ * Legend: s = seqLen, b = microBatchSize, h = hiddenSize, f = ffnHiddenSize, a/k = heads/KV heads, dh = headDim,
+ * V = padded vocabulary, t = tp, d = dp. Activations are 2-byte.
+ * Source: REFERENCE §3 (K22 eqs. 1–6 and tensor lists of §3.4–3.5), in-flight counts §3.6.
+ */
+import type { MemoryCategory, Model, Plan, StageMemory } from '../schema/index.ts';
+import { GIB } from '../units.ts';
+import { rankLayersOf } from './layout.ts';
+import type { Problem } from './problem.ts';
+import { schedules, type PlannedSchedule } from './pipeline/schedules/index.ts';
+import { paddedVocabSize, qkvWidth, stageParameters } from './workload/parameters.ts';
+
+/** CUDA context and loaded kernels of one process. Source: REFERENCE §3.7, 0.5–0.9 GiB by version. */
+export const CONTEXT_BYTES = 0.8 * GIB;
+/** Buffers of the collective library where there is more than one rank. Source: REFERENCE §3.7, 0.34–0.4 GiB a communicator set. */
+export const COMMUNICATOR_BYTES = 0.6 * GIB;
+/** Share of activations lost between allocator blocks. Source: REFERENCE §3.7, 3–10 % without expandable segments. */
+const FRAGMENTATION_FRACTION = 0.04;
+const EXPANDABLE_FRAGMENTATION_FRACTION = 0.01;
+
+/** Bytes by what they are, for one item of a category. */
+export interface MemoryItem {
+  category: MemoryCategory;
+  label: string;
+  bytes: number;
+  source: string;
+}
+
+/** Bytes of activations that one layer keeps for one micro-batch, by recomputation mode. */
+export interface LayerActivationBytes {
+  /** Kept from forward to backward. */
+  kept: number;
+  /** Needed while one layer is recomputed, on top of what is kept. */
+  working: number;
+}
+
+/**
+ * Every tensor of one dense layer, bytes per token:
+ *   norm inputs 2h + 2h, QKV input 2h, FFN input 2h     8h   whole without sequence parallelism, ÷t with
+ *   dropout masks on two residual branches              2h   (as above; only with dropout)
+ *   Q, K, V                                             2(a+2k)dh ÷t
+ *   attention output (input of its projection)          2·a·dh ÷t
+ *   FFN: pre-activation 2f (4f gated), activation 2f    4f | 6f ÷t
+ *   unfused scores: softmax 2as, dropout mask as, out 2as   5as ÷t; flash: log-sum-exp 4a ÷t
+ */
+function bytesPerToken(model: Model, plan: Plan, seqLen: number): { layer: number; scores: number } {
+  const { hiddenSize: h, ffnHiddenSize: f, numHeads: a } = model;
+  const t = plan.tp;
+  const outer = (8 * h + (model.dropout ? 2 * h : 0)) / (plan.sequenceParallel ? t : 1);
+  const attention = (2 * qkvWidth(model) + 2 * a * model.headDim) / t;
+  const ffn = ((model.gatedFfn ? 6 : 4) * f) / t;
+  const isFlash = plan.runtime.attentionKernel === 'flash';
+  const scores = isFlash ? (4 * a) / t : ((model.dropout ? 5 : 2) * a * seqLen) / t;
+  return { layer: outer + attention + ffn, scores };
+}
+
+/** What one layer keeps for one micro-batch under the plan's recomputation. */
+export function layerActivationBytes(model: Model, plan: Plan, seqLen: number): LayerActivationBytes {
+  const tokens = seqLen * plan.microBatchSize;
+  const { layer, scores } = bytesPerToken(model, plan, seqLen);
+  const everything = tokens * (layer + scores);
+  switch (plan.recompute.mode) {
+    case 'none':
+      return { kept: everything, working: 0 };
+    case 'selective':
+      return { kept: tokens * layer, working: tokens * scores };
+    case 'full': {
+      const input = (2 * model.hiddenSize * tokens) / (plan.sequenceParallel ? plan.tp : 1);
+      return { kept: input, working: everything };
+    }
+  }
+}
+
+/** Bytes of weights, gradients and optimizer states of `parameters` held by one rank. Source: REFERENCE §3.1. */
+function stateItems(problem: Problem, plan: Plan, parameters: number): MemoryItem[] {
+  const { weightBytesPerParameter: w, gradientBytesPerParameter: g, optimizerBytesPerParameter: o } = problem.workload;
+  const shards = plan.sharding.zeroStage >= 1 ? plan.dp : 1;
+  const source = 'bytes per parameter (REFERENCE §3.1)';
+  return [
+    { category: 'weights', label: `Weights, ${w} B each`, bytes: w * parameters, source },
+    { category: 'gradients', label: `Gradients, ${g} B each`, bytes: g * parameters, source },
+    {
+      category: 'optimizer',
+      label: `Adam with fp32 master weights, ${o} B each${shards > 1 ? ` ÷ ${shards} DP ranks` : ''}`,
+      bytes: (o * parameters) / shards,
+      source,
+    },
+  ];
+}
+
+/** Activations beyond the layers: embedding output on the first stage, norm, head input and logits on the last. */
+function endItems(
+  problem: Problem,
+  plan: Plan,
+  place: { isFirst: boolean; isLast: boolean },
+  inFlight: number,
+): MemoryItem[] {
+  const { model, workload } = problem;
+  const tokens = workload.seqLen * plan.microBatchSize;
+  const shard = plan.sequenceParallel ? plan.tp : 1;
+  const items: MemoryItem[] = [];
+  if (place.isFirst) {
+    const perToken = 8 + (2 + (model.dropout ? 1 : 0)) * (model.hiddenSize / shard);
+    items.push({
+      category: 'activations',
+      label: 'Token ids and embedding output',
+      bytes: tokens * perToken * inFlight,
+      source: 'REFERENCE §3.5',
+    });
+  }
+  if (place.isLast) {
+    items.push({
+      category: 'activations',
+      label: 'Final norm and head inputs',
+      bytes: (4 * model.hiddenSize * tokens) / shard,
+      source: 'K22 appendix B',
+    });
+    const logits = (paddedVocabSize(model, plan.tp) / plan.tp) * tokens;
+    items.push({
+      category: 'workspace',
+      label: plan.runtime.fusedCrossEntropy
+        ? 'Logits (16-bit and their gradient)'
+        : 'Logits in 16-bit and fp32, softmax',
+      bytes: logits * (plan.runtime.fusedCrossEntropy ? 4 : 6),
+      source: 'REFERENCE §3.5',
+    });
+  }
+  return items;
+}
+
+function workspaceItems(problem: Problem, plan: Plan, working: number, activations: number): MemoryItem[] {
+  const { model, workload, network } = problem;
+  const boundary = 2 * workload.seqLen * plan.microBatchSize * model.hiddenSize;
+  const items: MemoryItem[] = [];
+  const add = (label: string, bytes: number, source: string) =>
+    bytes > 0 && items.push({ category: 'workspace', label, bytes, source });
+  add('One layer being recomputed', working, 'REFERENCE §3.6');
+  if (plan.tp > 1 && plan.sequenceParallel) add('Gathered sequence of one layer', 2 * boundary, 'K22 §4.2');
+  if (plan.pp > 1)
+    add('Pipeline send and receive buffers', (4 * boundary) / (plan.sequenceParallel ? plan.tp : 1), 'REFERENCE §3.7');
+  add('Device context', CONTEXT_BYTES, 'REFERENCE §3.7');
+  if (network.numAccelerators > 1) add('Collective library', COMMUNICATOR_BYTES, 'REFERENCE §3.7');
+  const share = plan.runtime.expandableSegments ? EXPANDABLE_FRAGMENTATION_FRACTION : FRAGMENTATION_FRACTION;
+  add('Allocator fragmentation', share * (activations + working), `${share * 100} % of activations (REFERENCE §3.7)`);
+  return items;
+}
+
+/** Every item of memory on one accelerator of stage `stageIndex` (0-based) at its peak. The plan must be valid. */
+export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: number): MemoryItem[] {
+  const { model, workload } = problem;
+  const place = { isFirst: stageIndex === 0, isLast: stageIndex === plan.pp - 1 };
+  const ranks = rankLayersOf(model.numLayers, plan);
+  if (ranks === null) throw new Error(`memory of an invalid layout: ${JSON.stringify(plan.layout)}`);
+  const layersPerStage = place.isFirst ? ranks.first : place.isLast ? ranks.last : ranks.middle;
+  const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
+  const schedule = schedules[plan.schedule.name as PlannedSchedule];
+  const inFlight = schedule.inFlight({ pp: plan.pp, numMicroBatches, vpp: plan.vpp }, stageIndex);
+  const layer = layerActivationBytes(model, plan, workload.seqLen);
+  const layers: MemoryItem = {
+    category: 'activations',
+    label: `${layersPerStage} layers × ${inFlight} micro-batches in flight`,
+    bytes: layersPerStage * inFlight * layer.kept,
+    source: `K22 tensor list; in flight by ${schedule.label} (REFERENCE §3.4, §3.6)`,
+  };
+  const ends = endItems(problem, plan, place, inFlight);
+  const activations = ends
+    .filter((item) => item.category === 'activations')
+    .reduce((sum, item) => sum + item.bytes, layers.bytes);
+  return [
+    ...stateItems(problem, plan, stageParameters(model, plan.tp, layersPerStage, place)),
+    layers,
+    ...ends,
+    ...workspaceItems(problem, plan, layer.working, activations),
+  ];
+}
+
+/** Bytes by category on one accelerator of a stage. */
+export function stageMemory(problem: Problem, plan: Plan, stageIndex: number): StageMemory {
+  const memory: StageMemory = {
+    stageIndex,
+    weights: 0,
+    gradients: 0,
+    optimizer: 0,
+    activations: 0,
+    workspace: 0,
+    totalBytes: 0,
+  };
+  for (const item of stageMemoryItems(problem, plan, stageIndex)) {
+    memory[item.category] += item.bytes;
+    memory.totalBytes += item.bytes;
+  }
+  return memory;
+}
+
+/**
+ * The stage that holds most. In-flight micro-batches fall from the first stage to the last and middle stages hold equal
+ * layers, so it is the first, the second or the last.
+ */
+export function fullestStage(problem: Problem, plan: Plan): StageMemory {
+  let fullest = stageMemory(problem, plan, 0);
+  const others = new Set([1, plan.pp - 1].filter((stageIndex) => stageIndex > 0 && stageIndex < plan.pp));
+  for (const stageIndex of others) {
+    const stage = stageMemory(problem, plan, stageIndex);
+    if (stage.totalBytes > fullest.totalBytes) fullest = stage;
+  }
+  return fullest;
+}

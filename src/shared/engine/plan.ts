@@ -1,0 +1,108 @@
+/** Plans: completing a partial one with the framework's defaults, naming it, comparing it. */
+import type { Plan, PlanInput } from '../schema/index.ts';
+import type { Problem } from './problem.ts';
+import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
+
+/** Year from which stacks run flash attention, a distributed optimizer and overlapped reductions unless told otherwise. */
+const MODERN_STACK_YEAR = 2023;
+/** Year of sequence parallelism (K22). */
+const SEQUENCE_PARALLEL_YEAR = 2022;
+
+/**
+ * The full plan from a partial one. What is absent takes the default of the scenario's framework and its year; dp is
+ * what the other degrees leave of the cluster (rounded down where they do not divide: a rule then names the fault).
+ */
+export function completePlan(problem: Problem, input: PlanInput): Plan {
+  const { stackYear } = problem.workload;
+  const isModern = stackYear >= MODERN_STACK_YEAR;
+  const tp = input.tp ?? 1;
+  const pp = input.pp ?? 1;
+  const cp = input.cp ?? 1;
+  const vpp = input.vpp ?? 1;
+  const dp = input.dp ?? Math.max(1, Math.floor(problem.network.numAccelerators / (tp * pp * cp)));
+  return {
+    tp,
+    pp,
+    cp,
+    ep: input.ep ?? 1,
+    etp: input.etp ?? 1,
+    dp,
+    vpp,
+    microBatchSize: input.microBatchSize ?? 1,
+    sequenceParallel: input.sequenceParallel ?? (tp > 1 && stackYear >= SEQUENCE_PARALLEL_YEAR),
+    schedule: { name: vpp > 1 ? 'interleaved-1f1b' : '1f1b', groupSize: null, ...input.schedule },
+    recompute: {
+      mode: 'none',
+      modules: input.recompute?.mode === 'selective' ? ['core-attention'] : [],
+      layersPerStage: null,
+      ...input.recompute,
+    },
+    sharding: { zeroStage: isModern ? 1 : 0, group: 'dp', reshardAfterForward: true, ...input.sharding },
+    cpMethod: input.cpMethod ?? 'ring',
+    overlap: {
+      tp: false,
+      gradReduce: isModern,
+      paramGather: isModern,
+      pipeline: isModern,
+      expert: false,
+      ...input.overlap,
+    },
+    offload: { optimizer: 0, weights: 0, activations: 0, ...input.offload },
+    layout: input.layout ?? null,
+    rankOrder: input.rankOrder ?? 'tp-cp-ep-dp-pp',
+    runtime: {
+      fusedCrossEntropy: isModern,
+      cudaGraphs: 'none',
+      expertDispatcher: 'alltoall',
+      expandableSegments: false,
+      attentionKernel: isModern ? 'flash' : 'unfused',
+      ...input.runtime,
+    },
+  };
+}
+
+/** Canonical text of a plan: equal plans have equal keys. Also the tie-break that makes results independent of timing. */
+export function planKey(plan: Plan): string {
+  const { recompute, sharding, overlap } = plan;
+  const flags = [
+    plan.sequenceParallel ? 'sp' : '',
+    overlap.tp ? 'otp' : '',
+    overlap.gradReduce ? 'ogr' : '',
+    overlap.paramGather ? 'opg' : '',
+    overlap.pipeline ? 'opp' : '',
+  ].filter((flag) => flag !== '');
+  return [
+    `tp${plan.tp}`,
+    `pp${plan.pp}`,
+    `dp${plan.dp}`,
+    `vpp${plan.vpp}`,
+    `mbs${plan.microBatchSize}`,
+    plan.schedule.name,
+    ...(plan.layout === null ? [] : [String(plan.layout)]),
+    `re-${recompute.mode}`,
+    `z${sharding.zeroStage}`,
+    plan.runtime.attentionKernel,
+    ...flags,
+  ].join('.');
+}
+
+/** The split in words: "TP 8 · PP 64 · DP 6, 1F1B, micro-batch 1, full recomputation". */
+export function describePlan(plan: Plan): string {
+  const schedule = plan.schedule.name;
+  const label = isPlannedSchedule(schedule) ? schedules[schedule].label : schedule;
+  const recompute = { none: 'no recomputation', selective: 'selective recomputation', full: 'full recomputation' };
+  return (
+    `TP ${plan.tp} · PP ${plan.pp} · DP ${plan.dp}, ` +
+    `${label}${plan.vpp > 1 ? ` ${plan.vpp}` : ''}, micro-batch ${plan.microBatchSize}, ${recompute[plan.recompute.mode]}`
+  );
+}
+
+/** The value at a dotted path of a plan. */
+export function valueAt(plan: object, path: string): unknown {
+  let value: unknown = plan;
+  for (const key of path.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Record<string, unknown>)[key];
+  }
+  return value;
+}

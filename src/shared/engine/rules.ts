@@ -1,0 +1,327 @@
+/**
+ * What makes a plan valid. Each rule looks at one thing and says in words what is wrong; a plan is judged by all of
+ * them, so that a broken plan shows every fault at once, each with the values that would be legal there.
+ * Source: Megatron-LM arguments.py and parallel_state.py (REFERENCE §1, §5.5, §6), and the cases of ASKS §D.
+ */
+import type { Plan, Violation } from '../schema/index.ts';
+import { divisorsOf } from './divisors.ts';
+import { valueAt } from './plan.ts';
+import { balancedLayout, layoutFor, rankLayersOf } from './layout.ts';
+import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
+import type { Problem } from './problem.ts';
+
+type Value = number | string | boolean;
+
+export interface Rule {
+  id: string;
+  /** Dotted plan path of the field that the rule is about. */
+  path: string;
+  /** What is wrong, in words with numbers; null where nothing is. */
+  fault(problem: Problem, plan: Plan): string | null;
+  /** Values of the field to try; those that pass the rule are legal. */
+  candidates(problem: Problem, plan: Plan): readonly Value[];
+  set(plan: Plan, value: Value): Plan;
+}
+
+type Degree = 'tp' | 'pp' | 'cp' | 'ep' | 'etp' | 'dp' | 'vpp' | 'microBatchSize';
+
+const setDegree =
+  (field: Degree) =>
+  (plan: Plan, value: Value): Plan => ({ ...plan, [field]: Number(value) });
+
+function degreeRule(
+  id: string,
+  path: Degree,
+  fault: Rule['fault'],
+  candidates: (problem: Problem, plan: Plan) => readonly number[],
+): Rule {
+  return { id, path, fault, candidates, set: setDegree(path) };
+}
+
+const tpCandidates = (problem: Problem) =>
+  divisorsOf(problem.network.numAccelerators).filter((tp) => tp <= problem.network.scaleUpDomainSize);
+const microBatchCandidates = (problem: Problem) =>
+  divisorsOf(problem.workload.globalBatchSize).filter((size) => size <= 64);
+
+/** Micro-batches per pipeline and step; a fraction where the batch does not divide. */
+export function numMicroBatchesOf(problem: Problem, plan: Plan): number {
+  return problem.workload.globalBatchSize / (plan.dp * plan.microBatchSize);
+}
+
+const splitRules: Rule[] = [
+  degreeRule(
+    'degrees-divide-cluster',
+    'pp',
+    ({ network }, { tp, pp, cp }) =>
+      network.numAccelerators % (tp * pp * cp) === 0
+        ? null
+        : `tp·pp·cp = ${tp}·${pp}·${cp} = ${tp * pp * cp} does not divide the ${network.numAccelerators} accelerators`,
+    ({ network }) => divisorsOf(network.numAccelerators),
+  ),
+  degreeRule(
+    'world-size',
+    'dp',
+    ({ network }, { tp, pp, cp, dp }) =>
+      tp * pp * cp * dp === network.numAccelerators
+        ? null
+        : `tp·pp·cp·dp = ${tp}·${pp}·${cp}·${dp} = ${tp * pp * cp * dp}, but the cluster has ${network.numAccelerators} accelerators`,
+    ({ network }) => divisorsOf(network.numAccelerators),
+  ),
+  degreeRule(
+    'heads-divide-tp',
+    'tp',
+    ({ model }, { tp }) =>
+      model.numHeads % tp === 0 ? null : `${model.numHeads} attention heads do not divide over tp = ${tp}`,
+    tpCandidates,
+  ),
+  degreeRule(
+    'kv-heads-divide-tp',
+    'tp',
+    ({ model }, { tp }) =>
+      model.numKvHeads % tp === 0 ? null : `${model.numKvHeads} key/value heads do not divide over tp = ${tp}`,
+    tpCandidates,
+  ),
+  degreeRule(
+    'ffn-divides-tp',
+    'tp',
+    ({ model }, { tp }) =>
+      model.ffnHiddenSize % tp === 0 ? null : `the FFN width ${model.ffnHiddenSize} does not divide over tp = ${tp}`,
+    tpCandidates,
+  ),
+  degreeRule(
+    'sequence-divides-tp',
+    'tp',
+    ({ workload }, { tp, sequenceParallel }) =>
+      !sequenceParallel || workload.seqLen % tp === 0
+        ? null
+        : `sequence parallelism splits ${workload.seqLen} tokens over tp = ${tp}, which does not divide`,
+    tpCandidates,
+  ),
+  {
+    id: 'sequence-parallel-needs-tp',
+    path: 'sequenceParallel',
+    fault: (_, { tp, sequenceParallel }) =>
+      sequenceParallel && tp === 1 ? 'sequence parallelism needs tp above 1' : null,
+    candidates: () => [false, true],
+    set: (plan, value) => ({ ...plan, sequenceParallel: value === true }),
+  },
+];
+
+const pipelineRules: Rule[] = [
+  degreeRule(
+    'layers-divide-pp',
+    'pp',
+    ({ model }, { pp, vpp, layout }) => {
+      if (layout !== null || model.numLayers % pp === 0) return null;
+      const balanced = balancedLayout(model.numLayers, pp, vpp);
+      const way = balanced === null ? '' : `; the layout ${balanced} would hold them all`;
+      return `${model.numLayers} layers do not divide over pp = ${pp}: ${model.numLayers % pp} would be lost${way}`;
+    },
+    ({ model, network }) => divisorsOf(model.numLayers).filter((pp) => network.numAccelerators % pp === 0),
+  ),
+  degreeRule(
+    'layers-divide-vpp',
+    'vpp',
+    ({ model }, { pp, vpp, layout }) =>
+      layout !== null || model.numLayers % pp !== 0 || (model.numLayers / pp) % vpp === 0
+        ? null
+        : `the ${model.numLayers / pp} layers of a rank do not divide over vpp = ${vpp} chunks`,
+    ({ model }, { pp }) => divisorsOf(Math.max(1, Math.floor(model.numLayers / pp))),
+  ),
+  {
+    id: 'layout-fits',
+    path: 'layout',
+    fault: ({ model }, plan) => {
+      if (plan.layout === null || rankLayersOf(model.numLayers, plan) !== null) return null;
+      return (
+        `the layout must start with E, end with L, hold ${model.numLayers} layers (t) in pp·vpp = ${plan.pp * plan.vpp} ` +
+        'stages between bars, and give all middle ranks equally many'
+      );
+    },
+    candidates: ({ model }, { pp, vpp }) => {
+      const layout = layoutFor(model.numLayers, pp, vpp);
+      return layout === undefined ? [] : [layout ?? 'null'];
+    },
+    set: (plan, value) => ({ ...plan, layout: value === 'null' ? null : String(value) }),
+  },
+  degreeRule(
+    'interleaving-needs-pipeline',
+    'vpp',
+    (_, { pp, vpp }) => (vpp > 1 && pp === 1 ? `vpp = ${vpp} needs a pipeline (pp above 1)` : null),
+    () => [1],
+  ),
+  {
+    id: 'schedule-fits-vpp',
+    path: 'schedule.name',
+    fault: (_, { vpp, schedule }) => {
+      if (vpp > 1 && schedule.name === '1f1b') return `1F1B holds one chunk per rank, but vpp = ${vpp}`;
+      if (vpp === 1 && schedule.name === 'interleaved-1f1b') return 'interleaved 1F1B needs vpp above 1';
+      return null;
+    },
+    candidates: () => Object.keys(schedules),
+    set: (plan, value) => ({
+      ...plan,
+      schedule: { ...plan.schedule, name: String(value) as Plan['schedule']['name'] },
+    }),
+  },
+  degreeRule(
+    'batch-divides',
+    'microBatchSize',
+    (problem, plan) =>
+      Number.isInteger(numMicroBatchesOf(problem, plan))
+        ? null
+        : `the global batch of ${problem.workload.globalBatchSize} does not divide by dp·micro-batch = ${plan.dp}·${plan.microBatchSize}`,
+    microBatchCandidates,
+  ),
+  degreeRule(
+    'interleaving-divides-batch',
+    'microBatchSize',
+    (problem, plan) => {
+      const m = numMicroBatchesOf(problem, plan);
+      if (plan.vpp === 1 || !Number.isInteger(m) || m % plan.pp === 0) return null;
+      return `interleaving needs the ${m} micro-batches to be a multiple of pp = ${plan.pp}`;
+    },
+    microBatchCandidates,
+  ),
+];
+
+/** A part of a plan that this version understands but does not model: refused, never planned as something else. */
+function notModelled(
+  path: string,
+  what: string,
+  isUsed: (plan: Plan) => boolean,
+  off: Value,
+  set: (plan: Plan) => Plan,
+): Rule {
+  return {
+    id: 'not-modelled',
+    path,
+    fault: (_, plan) => (isUsed(plan) ? `${what} is not planned by this version` : null),
+    candidates: () => [off],
+    set,
+  };
+}
+
+const scopeRules: Rule[] = [
+  notModelled(
+    'cp',
+    'context parallelism',
+    (p) => p.cp > 1,
+    1,
+    (p) => ({ ...p, cp: 1 }),
+  ),
+  notModelled(
+    'ep',
+    'expert parallelism',
+    (p) => p.ep > 1,
+    1,
+    (p) => ({ ...p, ep: 1 }),
+  ),
+  notModelled(
+    'etp',
+    'expert tensor parallelism',
+    (p) => p.etp > 1,
+    1,
+    (p) => ({ ...p, etp: 1 }),
+  ),
+  {
+    id: 'not-modelled',
+    path: 'schedule.name',
+    fault: (_, { schedule }) =>
+      isPlannedSchedule(schedule.name) ? null : `the schedule ${schedule.name} is not planned by this version`,
+    candidates: () => Object.keys(schedules),
+    set: (plan, value) => ({
+      ...plan,
+      schedule: { ...plan.schedule, name: String(value) as Plan['schedule']['name'] },
+    }),
+  },
+  {
+    id: 'not-modelled',
+    path: 'sharding.zeroStage',
+    fault: (_, { sharding }) =>
+      sharding.zeroStage > 1 ? `ZeRO stage ${sharding.zeroStage} is not planned by this version` : null,
+    candidates: () => [0, 1],
+    set: (plan, value) => ({ ...plan, sharding: { ...plan.sharding, zeroStage: value === 0 ? 0 : 1 } }),
+  },
+  notModelled(
+    'sharding.group',
+    'sharding over a subgroup',
+    (p) => typeof p.sharding.group === 'object',
+    'dp',
+    (p) => ({ ...p, sharding: { ...p.sharding, group: 'dp' } }),
+  ),
+  notModelled(
+    'recompute.modules',
+    'selective recomputation of modules other than core-attention',
+    (p) => p.recompute.mode === 'selective' && p.recompute.modules.some((m) => m !== 'core-attention'),
+    'core-attention',
+    (p) => ({ ...p, recompute: { ...p.recompute, modules: ['core-attention'] } }),
+  ),
+  notModelled(
+    'recompute.layersPerStage',
+    'recomputing only some layers of a stage',
+    (p) => p.recompute.layersPerStage !== null,
+    'null',
+    (p) => ({ ...p, recompute: { ...p.recompute, layersPerStage: null } }),
+  ),
+  notModelled(
+    'offload',
+    'offload to the host',
+    (p) => p.offload.optimizer > 0 || p.offload.weights > 0 || p.offload.activations > 0,
+    0,
+    (p) => ({ ...p, offload: { optimizer: 0, weights: 0, activations: 0 } }),
+  ),
+  notModelled(
+    'rankOrder',
+    'a rank order other than tp-cp-ep-dp-pp',
+    (p) => p.rankOrder !== 'tp-cp-ep-dp-pp',
+    'tp-cp-ep-dp-pp',
+    (p) => ({ ...p, rankOrder: 'tp-cp-ep-dp-pp' }),
+  ),
+  notModelled(
+    'schedule.groupSize',
+    'a micro-batch group size other than pp',
+    (p) => p.schedule.groupSize !== null && p.schedule.groupSize !== p.pp,
+    'null',
+    (p) => ({ ...p, schedule: { ...p.schedule, groupSize: null } }),
+  ),
+  notModelled(
+    'runtime.cudaGraphs',
+    'CUDA graphs',
+    (p) => p.runtime.cudaGraphs !== 'none',
+    'none',
+    (p) => ({ ...p, runtime: { ...p.runtime, cudaGraphs: 'none' } }),
+  ),
+];
+
+export const rules: readonly Rule[] = [...splitRules, ...pipelineRules, ...scopeRules];
+
+/** The id of the first rule that a plan breaks, or null. Cheap: for the search. */
+export function firstBrokenRule(problem: Problem, plan: Plan): string | null {
+  for (const rule of rules) if (rule.fault(problem, plan) !== null) return rule.id;
+  return null;
+}
+
+function nearestTo(value: unknown, legal: readonly Value[]): Value | null {
+  if (typeof value !== 'number') return legal[0] ?? null;
+  let best: Value | null = null;
+  for (const candidate of legal) {
+    if (typeof candidate !== 'number') continue;
+    if (best === null || Math.abs(Math.log(candidate / value)) < Math.abs(Math.log(Number(best) / value)))
+      best = candidate;
+  }
+  return best ?? legal[0] ?? null;
+}
+
+/** Every rule that a plan breaks, with the legal values of its field and the nearest of them. */
+export function violationsOf(problem: Problem, plan: Plan): Violation[] {
+  return rules.flatMap((rule) => {
+    const message = rule.fault(problem, plan);
+    if (message === null) return [];
+    const legal = rule
+      .candidates(problem, plan)
+      .filter((value) => rule.fault(problem, rule.set(plan, value)) === null)
+      .slice(0, 64);
+    return [{ rule: rule.id, message, legal, nearest: nearestTo(valueAt(plan, rule.path), legal), path: rule.path }];
+  });
+}

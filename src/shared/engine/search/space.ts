@@ -1,0 +1,124 @@
+/**
+ * The plan space of a problem: which values each dimension of a plan takes, and the plans that they span.
+ *
+ * The outer dimensions (tp, pp, vpp, micro-batch) depend on one another and on the cluster; the inner ones
+ * (recomputation, optimizer sharding, sequence parallelism, and any other pinned field) are a plain product. Values that
+ * break a rule are in the space: they are covered, counted by the rule that rules them out, and never evaluated.
+ */
+import type { Plan, PlanInput } from '../../schema/index.ts';
+import { divisorsOf } from '../divisors.ts';
+import { layoutFor } from '../layout.ts';
+import { completePlan, valueAt } from '../plan.ts';
+import type { Problem } from '../problem.ts';
+
+export type Value = number | string | boolean;
+
+/** One point of the outer dimensions. */
+export interface Outer {
+  tp: number;
+  pp: number;
+  vpp: number;
+  microBatchSize: number;
+}
+
+export interface Space {
+  outer: Outer[];
+  /** Plans with every inner combination, completed with the framework's defaults; outer fields are to be replaced. */
+  templates: Plan[];
+  size: number;
+}
+
+const MAX_MICRO_BATCH = 16;
+/** Paths that the outer loops span. */
+const OUTER_PATHS = new Set(['tp', 'pp', 'vpp', 'microBatchSize']);
+/** Paths that follow from the outer ones; a pin on them filters. */
+const DERIVED_PATHS = new Set(['dp', 'schedule.name']);
+
+function withValue(input: PlanInput, path: string, value: Value): PlanInput {
+  const [head = '', rest] = path.split('.', 2);
+  if (rest === undefined) return { ...input, [head]: value };
+  const group = (input as Record<string, object | undefined>)[head] ?? {};
+  return { ...input, [head]: { ...group, [rest]: value } };
+}
+
+function pinnedNumbers(problem: Problem, path: string): number[] | null {
+  const pinned = problem.constraints.pin[path];
+  return pinned === undefined ? null : pinned.map(Number).filter((value) => Number.isInteger(value) && value > 0);
+}
+
+/** Chunks per rank that hold all layers, evenly or with embedding and head counted as layers. */
+export function chunksOf(numLayers: number, pp: number): number[] {
+  if (pp === 1) return [1];
+  const chunks = [numLayers, numLayers + 2]
+    .filter((units) => units % pp === 0)
+    .flatMap((units) => divisorsOf(units / pp));
+  return chunks.length === 0 ? [1] : [...new Set(chunks)].sort((a, b) => a - b);
+}
+
+function outerOf(problem: Problem): Outer[] {
+  const { model, network, workload } = problem;
+  const n = network.numAccelerators;
+  const tps = pinnedNumbers(problem, 'tp') ?? divisorsOf(n).filter((tp) => tp <= network.scaleUpDomainSize);
+  const batches = divisorsOf(workload.globalBatchSize).filter((size) => size <= MAX_MICRO_BATCH);
+  const powers = [1, 2, 4, 8, 16].filter((size) => size <= workload.globalBatchSize);
+  const microBatches =
+    pinnedNumbers(problem, 'microBatchSize') ?? [...new Set([...batches, ...powers])].sort((a, b) => a - b);
+  const outer: Outer[] = [];
+  for (const tp of tps) {
+    const pps = pinnedNumbers(problem, 'pp') ?? divisorsOf(Math.floor(n / tp)).filter((pp) => pp <= model.numLayers);
+    for (const pp of pps) {
+      const vpps = pinnedNumbers(problem, 'vpp') ?? chunksOf(model.numLayers, pp);
+      for (const vpp of vpps) for (const microBatchSize of microBatches) outer.push({ tp, pp, vpp, microBatchSize });
+    }
+  }
+  return outer;
+}
+
+/** Inner dimensions with their values; a pin replaces them, and a pin on any other field adds a dimension. */
+function innerDimensions(problem: Problem): [string, readonly Value[]][] {
+  const defaults: Record<string, readonly Value[]> = {
+    'recompute.mode': ['none', 'selective', 'full'],
+    'sharding.zeroStage': [0, 1],
+    sequenceParallel: [false, true],
+  };
+  const pinned = Object.entries(problem.constraints.pin).filter(
+    ([path]) => !OUTER_PATHS.has(path) && !DERIVED_PATHS.has(path),
+  );
+  return Object.entries({ ...defaults, ...Object.fromEntries(pinned) });
+}
+
+/** Every plan of the problem's space, by its parts. */
+export function spaceOf(problem: Problem): Space {
+  let inputs: PlanInput[] = [{}];
+  for (const [path, values] of innerDimensions(problem))
+    inputs = inputs.flatMap((input) => values.map((value) => withValue(input, path, value)));
+  const templates = inputs.map((input) => completePlan(problem, input));
+  const outer =
+    problem.constraints.maxAccelerators !== null &&
+    problem.network.numAccelerators > problem.constraints.maxAccelerators
+      ? []
+      : outerOf(problem);
+  return { outer, templates, size: outer.length * templates.length };
+}
+
+/** A template at one outer point. */
+export function planAt(problem: Problem, template: Plan, { tp, pp, vpp, microBatchSize }: Outer): Plan {
+  return {
+    ...template,
+    tp,
+    pp,
+    vpp,
+    microBatchSize,
+    dp: Math.max(1, Math.floor(problem.network.numAccelerators / (tp * pp * template.cp))),
+    schedule: { name: vpp > 1 ? 'interleaved-1f1b' : '1f1b', groupSize: null },
+    layout: template.layout ?? layoutFor(problem.model.numLayers, pp, vpp) ?? null,
+  };
+}
+
+/** Why the constraints rule a plan out: 'pinned' or 'excluded'; null where they do not. */
+export function constraintFault(problem: Problem, plan: Plan): 'pinned' | 'excluded' | null {
+  const { pin, exclude } = problem.constraints;
+  for (const path in pin) if (!pin[path]?.some((value) => value === valueAt(plan, path))) return 'pinned';
+  for (const path in exclude) if (exclude[path]?.some((value) => value === valueAt(plan, path))) return 'excluded';
+  return null;
+}

@@ -1,0 +1,246 @@
+/**
+ * The cost of one training step under a plan: stages from layers, the pipeline from stages, then what follows it.
+ *
+ * step = pipeline (busy + bubble + sends) + exposed gradient reduction + exposed parameter gather + tied-embedding
+ * exchange + optimizer + fixed overhead. Source: REFERENCE §6 (iteration time), §5.3–5.4 (volumes and overlap).
+ */
+import type { Plan } from '../schema/index.ts';
+import { memoryTime, processorOf, type Processor } from './compute.ts';
+import { groupOf, groupSeconds, linksOf, sendSeconds, type Group, type Links } from './network/index.ts';
+import { rankLayersOf, type RankLayers } from './layout.ts';
+import { schedules, type PipelineSeconds, type PlannedSchedule } from './pipeline/schedules/index.ts';
+import type { Problem } from './problem.ts';
+import { denseLayerOperators } from './workload/dense-layer.ts';
+import { embeddingOperators, headOperators } from './workload/ends.ts';
+import { toLayerCost, type LayerContext, type LayerCost } from './workload/operators.ts';
+import { paddedVocabSize, stageParameters } from './workload/parameters.ts';
+
+/** A communication that may run beside compute: all of it, and what is waited for. */
+export interface Hideable {
+  totalSeconds: number;
+  exposedSeconds: number;
+  bytes: number;
+}
+
+export interface StepCost {
+  numMicroBatches: number;
+  /** Layers of the slowest stage. */
+  layersPerStage: number;
+  /** Costs per micro-batch on one rank. */
+  layer: LayerCost;
+  embedding: LayerCost;
+  head: LayerCost;
+  /** Seconds per layer and micro-batch that recomputation adds to backward. */
+  recomputeSeconds: number;
+  /** Fixed host time per layer and micro-batch (forward and backward). */
+  layerOverheadSeconds: number;
+  slowestStage: 'only' | 'first' | 'middle' | 'last';
+  pipeline: PipelineSeconds;
+  sendSeconds: number;
+  sendBytes: number;
+  dpGroup: Group;
+  gradReduce: Hideable;
+  paramGather: Hideable;
+  embeddingExchange: Hideable;
+  optimizerSeconds: number;
+  overheadSeconds: number;
+  stepSeconds: number;
+}
+
+/** Bytes that Adam moves per parameter: reads g, p, m, v in fp32, writes p, m, v and the 16-bit weight. REFERENCE §4.4. */
+const ADAM_BYTES = 30;
+/** Gradient norm (read) and clearing (write) of a full gradient, per byte of gradient. */
+const GRADIENT_PASSES = 2;
+/** fp16 gradients are first copied to fp32, unscaled and checked for overflow: 2 + 4 read and write, 4 + 4 unscale. */
+const FP16_GRADIENT_BYTES = 14;
+/** Parameters per gradient bucket. Source: Megatron-LM, max(40e6, 1e6·dp) (REFERENCE §3.7). */
+const bucketParameters = (dp: number): number => Math.max(40e6, 1e6 * dp);
+/** Share of a tensor-parallel collective hidden by overlapping it with its matmul. Source: REFERENCE §5.4, 0.5–0.9. */
+const TP_OVERLAP_FRACTION = 0.7;
+
+/** Costs plans of one problem; remembers layer costs, which few plans do not share. Not safe to share between threads. */
+export class StepModel {
+  readonly problem: Problem;
+  private readonly processor: Processor;
+  private readonly links: Links;
+  private readonly layers = new Map<string, { layer: LayerCost; embedding: LayerCost; head: LayerCost }>();
+
+  constructor(problem: Problem) {
+    this.problem = problem;
+    this.processor = processorOf(problem);
+    this.links = linksOf(problem);
+  }
+
+  private layerCosts(plan: Plan): { layer: LayerCost; embedding: LayerCost; head: LayerCost } {
+    const { tp, microBatchSize, sequenceParallel } = plan;
+    const { attentionKernel } = plan.runtime;
+    const key = `${tp}/${microBatchSize}/${sequenceParallel}/${attentionKernel}/${plan.overlap.tp}`;
+    const known = this.layers.get(key);
+    if (known !== undefined) return known;
+    const { model, workload } = this.problem;
+    const context: LayerContext = {
+      model,
+      processor: this.processor,
+      links: this.links,
+      seqLen: workload.seqLen,
+      microBatchSize,
+      tp,
+      sequenceParallel,
+      attentionKernel,
+      tpOverlapFraction: plan.overlap.tp ? TP_OVERLAP_FRACTION : 0,
+      gradientBytesPerParameter: workload.gradientBytesPerParameter,
+      fusedGradientAccumulation: workload.stackYear >= 2022 && workload.gradientBytesPerParameter === 4,
+    };
+    const costs = {
+      layer: toLayerCost(denseLayerOperators(context)),
+      embedding: toLayerCost(embeddingOperators(context)),
+      head: toLayerCost(headOperators(context)),
+    };
+    this.layers.set(key, costs);
+    return costs;
+  }
+
+  private gradientReduction(plan: Plan, parameters: number, group: Group, availableSeconds: number): Hideable {
+    const bytes = parameters * this.problem.workload.gradientBytesPerParameter;
+    if (plan.dp === 1) return { totalSeconds: 0, exposedSeconds: 0, bytes: 0 };
+    const op = plan.sharding.zeroStage >= 1 ? 'reduceScatter' : 'allReduce';
+    if (!plan.overlap.gradReduce) {
+      const totalSeconds = groupSeconds(this.links, op, group, bytes);
+      return { totalSeconds, exposedSeconds: totalSeconds, bytes };
+    }
+    const numBuckets = Math.max(1, Math.ceil(parameters / bucketParameters(plan.dp)));
+    const bucketSeconds = groupSeconds(this.links, op, group, bytes / numBuckets);
+    const totalSeconds = bucketSeconds * numBuckets;
+    // the last bucket is complete only when backward ends
+    return { totalSeconds, exposedSeconds: Math.max(totalSeconds - availableSeconds, bucketSeconds), bytes };
+  }
+
+  private parameterGather(plan: Plan, parameters: number, group: Group, availableSeconds: number): Hideable {
+    if (plan.dp === 1 || plan.sharding.zeroStage === 0) return { totalSeconds: 0, exposedSeconds: 0, bytes: 0 };
+    const bytes = parameters * this.problem.workload.weightBytesPerParameter;
+    const numBuckets = plan.overlap.paramGather ? Math.max(1, Math.ceil(parameters / bucketParameters(plan.dp))) : 1;
+    const bucketSeconds = groupSeconds(this.links, 'allGather', group, bytes / numBuckets);
+    const totalSeconds = bucketSeconds * numBuckets;
+    const exposedSeconds = plan.overlap.paramGather
+      ? Math.max(totalSeconds - availableSeconds, bucketSeconds)
+      : totalSeconds;
+    return { totalSeconds, exposedSeconds, bytes };
+  }
+
+  /** First and last stage sum the gradients of the tied embedding that both hold. */
+  private embeddingExchange(plan: Plan): Hideable {
+    const { model, workload, network } = this.problem;
+    if (!model.tiedEmbeddings || plan.pp === 1) return { totalSeconds: 0, exposedSeconds: 0, bytes: 0 };
+    const bytes = (paddedVocabSize(model, plan.tp) / plan.tp) * model.hiddenSize * workload.gradientBytesPerParameter;
+    const stride = (network.numAccelerators / plan.pp) * (plan.pp - 1);
+    const seconds = groupSeconds(this.links, 'allReduce', groupOf(this.links.domainSize, 2, stride), bytes);
+    return { totalSeconds: seconds, exposedSeconds: seconds, bytes };
+  }
+
+  private optimizer(plan: Plan, parameters: number): number {
+    const { workload, calibration } = this.problem;
+    const shards = plan.sharding.zeroStage >= 1 ? plan.dp : 1;
+    const g = workload.gradientBytesPerParameter;
+    const updated = ADAM_BYTES + (g === 2 ? FP16_GRADIENT_BYTES : 0) + g;
+    const bytes = (updated * parameters) / shards + (GRADIENT_PASSES - 1) * g * parameters;
+    const relative = this.processor.memoryEfficiency / calibration.parameters.optimizerEfficiency;
+    return memoryTime(this.processor, bytes, 20) * relative;
+  }
+
+  /** Seconds per layer and micro-batch that the plan's recomputation repeats. */
+  private recompute(plan: Plan, layer: LayerCost): number {
+    if (plan.recompute.mode === 'full') return layer.forwardSeconds;
+    return plan.recompute.mode === 'selective' ? layer.coreAttentionForwardSeconds : 0;
+  }
+
+  /** One send between stages: what it carries and how long it takes. */
+  private send(plan: Plan): { bytes: number; seconds: number } {
+    const { model, workload, network } = this.problem;
+    const boundaryBytes = 2 * workload.seqLen * plan.microBatchSize * model.hiddenSize;
+    // sequence parallelism sends the rank's own part; without it the scatter/gather optimisation does (SC'21 §4.1)
+    const bytes = boundaryBytes / plan.tp;
+    if (plan.pp === 1) return { bytes, seconds: 0 };
+    const tpGroup = groupOf(this.links.domainSize, plan.tp, 1);
+    const regather = plan.sequenceParallel ? 0 : groupSeconds(this.links, 'allGather', tpGroup, boundaryBytes);
+    return { bytes, seconds: sendSeconds(this.links, bytes, network.numAccelerators / plan.pp) + regather };
+  }
+
+  /** Parameters of the rank that holds most of them. */
+  private mostParameters(plan: Plan, layers: RankLayers): number {
+    const { model } = this.problem;
+    const isOnly = plan.pp === 1;
+    const first = stageParameters(model, plan.tp, layers.first, { isFirst: true, isLast: isOnly });
+    if (isOnly) return first;
+    const last = stageParameters(model, plan.tp, layers.last, { isFirst: false, isLast: true });
+    const middle = stageParameters(model, plan.tp, layers.middle, { isFirst: false, isLast: false });
+    return Math.max(first, middle, last);
+  }
+
+  /** The cost of a valid plan. Calling it for a plan that breaks a rule throws or gives meaningless numbers. */
+  cost(plan: Plan): StepCost {
+    const { model, workload, calibration } = this.problem;
+    const layers = rankLayersOf(model.numLayers, plan);
+    if (layers === null) throw new Error(`cost of an invalid layout: ${JSON.stringify(plan.layout)}`);
+    const { layer, embedding, head } = this.layerCosts(plan);
+    const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
+    const recomputeSeconds = this.recompute(plan, layer);
+    const layerOverheadSeconds =
+      calibration.parameters.layerOverheadSeconds * (plan.recompute.mode === 'full' ? 4 / 3 : 1);
+    const perLayer = layer.forwardSeconds + layer.backwardSeconds + recomputeSeconds + layerOverheadSeconds;
+    const isOnly = plan.pp === 1;
+    const headSeconds = head.forwardSeconds + head.backwardSeconds;
+    const stages = {
+      first:
+        layers.first * perLayer + embedding.forwardSeconds + embedding.backwardSeconds + (isOnly ? headSeconds : 0),
+      middle: layers.middle * perLayer,
+      last: layers.last * perLayer + headSeconds,
+    };
+    const slowestStage = isOnly ? 'only' : slowestOf(stages, plan.pp);
+    const layersPerStage = layers[slowestStage === 'only' ? 'first' : slowestStage];
+    const send = this.send(plan);
+    const pipeline = schedules[plan.schedule.name as PlannedSchedule].seconds(
+      { pp: plan.pp, numMicroBatches, vpp: plan.vpp },
+      { ...stages, send: send.seconds, isSendHidden: plan.overlap.pipeline && plan.vpp > 1 },
+    );
+    const parameters = this.mostParameters(plan, layers);
+    const dpGroup = groupOf(this.links.domainSize, plan.dp, plan.tp);
+    const lastBackward = layersPerStage * (layer.backwardSeconds + recomputeSeconds);
+    const gradReduce = this.gradientReduction(plan, parameters, dpGroup, lastBackward);
+    const paramGather = this.parameterGather(plan, parameters, dpGroup, layersPerStage * layer.forwardSeconds);
+    const embeddingExchange = this.embeddingExchange(plan);
+    const optimizerSeconds = this.optimizer(plan, parameters);
+    const overheadSeconds = calibration.parameters.stepOverheadSeconds;
+    const afterPipeline =
+      gradReduce.exposedSeconds +
+      paramGather.exposedSeconds +
+      embeddingExchange.exposedSeconds +
+      optimizerSeconds +
+      overheadSeconds;
+    return {
+      numMicroBatches,
+      layersPerStage,
+      layer,
+      embedding,
+      head,
+      recomputeSeconds,
+      layerOverheadSeconds,
+      slowestStage,
+      pipeline,
+      sendSeconds: send.seconds,
+      sendBytes: send.bytes,
+      dpGroup,
+      gradReduce,
+      paramGather,
+      embeddingExchange,
+      optimizerSeconds,
+      overheadSeconds,
+      stepSeconds: pipeline.busy + pipeline.bubble + pipeline.sends + afterPipeline,
+    };
+  }
+}
+
+function slowestOf(stages: RankLayers, pp: number): 'first' | 'middle' | 'last' {
+  const isMiddle = pp > 2 && stages.middle > stages.first && stages.middle > stages.last;
+  if (isMiddle) return 'middle';
+  return stages.first > stages.last ? 'first' : 'last';
+}

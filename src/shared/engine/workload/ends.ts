@@ -1,0 +1,78 @@
+/**
+ * The two ends of the model: embedding on the first stage, final norm, head and loss on the last, for one micro-batch on
+ * one rank. Legend: T tokens, V padded vocabulary, t = tp. Source: REFERENCE §3.5, §4.3–4.4, §5.3.
+ */
+import { matmulBackwardTime, matmulTime, memoryTime } from '../compute.ts';
+import { groupOf, groupSeconds } from '../network/index.ts';
+import type { LayerContext, Operator } from './operators.ts';
+import { paddedVocabSize } from './parameters.ts';
+
+function communication(label: string, forwardSeconds: number, backwardSeconds: number): Operator {
+  const source = 'measured collective curve (docs/KERNELS.md), volume REFERENCE §5.3';
+  return { label, kind: 'communication', forwardSeconds, backwardSeconds, isCoreAttention: false, source };
+}
+
+/** Operators of the embedding: look-up, learned positions and dropout, and its all-reduce over tp. */
+export function embeddingOperators(context: LayerContext): Operator[] {
+  const { model, processor, links, tp } = context;
+  const tokens = context.seqLen * context.microBatchSize;
+  const h = model.hiddenSize;
+  const extra = (model.positions === 'learned' ? 4 : 0) + (model.dropout ? 5 : 0);
+  const operators: Operator[] = [
+    {
+      label: 'Embedding',
+      kind: 'elementwise',
+      forwardSeconds: memoryTime(processor, (4 + extra) * h * tokens, 2),
+      backwardSeconds: memoryTime(processor, (6 + extra) * h * tokens, 2),
+      isCoreAttention: false,
+      source: 'bytes ÷ memory bandwidth (REFERENCE §4.3)',
+    },
+  ];
+  if (tp > 1) {
+    const group = groupOf(links.domainSize, tp, 1);
+    const seconds = groupSeconds(
+      links,
+      context.sequenceParallel ? 'reduceScatter' : 'allReduce',
+      group,
+      2 * tokens * h,
+    );
+    operators.push(communication('Embedding all-reduce over TP', seconds, 0));
+  }
+  return operators;
+}
+
+/** Operators of the final norm, the vocabulary-parallel head and the cross-entropy. */
+export function headOperators(context: LayerContext): Operator[] {
+  const { model, processor, links, tp } = context;
+  const tokens = context.seqLen * context.microBatchSize;
+  const h = model.hiddenSize;
+  const vocabulary = paddedVocabSize(model, tp) / tp;
+  const shape = { m: tokens, n: vocabulary, k: h };
+  const operators: Operator[] = [
+    {
+      label: 'Output head',
+      kind: 'matmul',
+      forwardSeconds: matmulTime(processor, shape),
+      backwardSeconds: matmulBackwardTime(processor, shape),
+      isCoreAttention: false,
+      source: 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)',
+    },
+    {
+      label: 'Final norm and cross-entropy',
+      kind: 'elementwise',
+      // logits to fp32 (2+4), maximum, exponential and sum, target (3 × 4); backward scales the saved softmax (4+2)
+      forwardSeconds: memoryTime(processor, tokens * (18 * vocabulary + 4 * h), 5),
+      backwardSeconds: memoryTime(processor, tokens * (6 * vocabulary + 8 * h), 2),
+      isCoreAttention: false,
+      source: 'bytes ÷ memory bandwidth (REFERENCE §4.3)',
+    },
+  ];
+  if (tp > 1) {
+    const group = groupOf(links.domainSize, tp, 1);
+    const hidden = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, 2 * tokens * h);
+    const gather = context.sequenceParallel ? groupSeconds(links, 'allGather', group, 2 * tokens * h) : 0;
+    const loss = 3 * groupSeconds(links, 'allReduce', group, 4 * tokens);
+    operators.push(communication('Head collectives over TP', gather + loss, hidden));
+  }
+  return operators;
+}

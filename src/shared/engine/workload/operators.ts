@@ -1,0 +1,79 @@
+/**
+ * What a layer is made of, as operators with seconds. A layer kind is a function from (model, split, device) to its
+ * operators; everything above sums them by kind and never looks inside.
+ */
+import type { Model, Plan } from '../../schema/index.ts';
+import type { Processor } from '../compute.ts';
+import type { Links } from '../network/index.ts';
+
+export type OperatorKind = 'matmul' | 'attention' | 'elementwise' | 'communication';
+
+/** One operator of a layer for one micro-batch on one rank. */
+export interface Operator {
+  label: string;
+  kind: OperatorKind;
+  forwardSeconds: number;
+  backwardSeconds: number;
+  /** Part of core attention (QKᵀ, softmax, dropout, PV): what selective recomputation repeats. */
+  isCoreAttention: boolean;
+  source: string;
+}
+
+/** Everything that decides a layer's operators for one micro-batch. */
+export interface LayerContext {
+  model: Model;
+  processor: Processor;
+  links: Links;
+  seqLen: number;
+  microBatchSize: number;
+  tp: number;
+  sequenceParallel: boolean;
+  attentionKernel: Plan['runtime']['attentionKernel'];
+  /** Share of tensor-parallel communication that is hidden behind matmuls. */
+  tpOverlapFraction: number;
+  gradientBytesPerParameter: number;
+  /** Weight gradients are added to the main gradient inside the matmul kernel (stacks since 2022). */
+  fusedGradientAccumulation: boolean;
+}
+
+/** Seconds by kind. */
+export type KindSeconds = Record<OperatorKind, number>;
+
+export interface LayerCost {
+  operators: Operator[];
+  forward: KindSeconds;
+  backward: KindSeconds;
+  coreAttentionForward: KindSeconds;
+  forwardSeconds: number;
+  backwardSeconds: number;
+  coreAttentionForwardSeconds: number;
+}
+
+export function zeroKinds(): KindSeconds {
+  return { matmul: 0, attention: 0, elementwise: 0, communication: 0 };
+}
+
+export function sumKinds(kinds: KindSeconds): number {
+  return kinds.matmul + kinds.attention + kinds.elementwise + kinds.communication;
+}
+
+/** Sums a layer's operators by kind and pass. */
+export function toLayerCost(operators: Operator[]): LayerCost {
+  const forward = zeroKinds();
+  const backward = zeroKinds();
+  const coreAttentionForward = zeroKinds();
+  for (const operator of operators) {
+    forward[operator.kind] += operator.forwardSeconds;
+    backward[operator.kind] += operator.backwardSeconds;
+    if (operator.isCoreAttention) coreAttentionForward[operator.kind] += operator.forwardSeconds;
+  }
+  return {
+    operators,
+    forward,
+    backward,
+    coreAttentionForward,
+    forwardSeconds: sumKinds(forward),
+    backwardSeconds: sumKinds(backward),
+    coreAttentionForwardSeconds: sumKinds(coreAttentionForward),
+  };
+}
