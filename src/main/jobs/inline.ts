@@ -1,0 +1,13 @@
+/** What of the engine is short enough (milliseconds) to run on the calling thread. */
+export {
+  completePlan,
+  countPlans,
+  describePlan,
+  ENGINE_VERSION,
+  evaluatePlan,
+  planKey,
+  problemTotals,
+  summarizeErrors,
+  toCalibration,
+  toProblem,
+} from '#shared/engine/index.ts';

@@ -1,0 +1,140 @@
+/**
+ * Planning without a library: the catalog, the calibration and the worker threads behind a few questions. The window,
+ * the browser door and the command line all ask here; only the first two also keep what they find.
+ */
+import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Problem } from '#shared/engine/index.ts';
+import type { Evaluation, Preview } from '#shared/contract.ts';
+import { checkChoices } from '#shared/formats/plan-args.ts';
+import {
+  calibrationFileSchema,
+  findAccelerator,
+  parseScenarioValue,
+  resolveScenario,
+  type CalibrationFile,
+  type Catalog,
+  type PlanInput,
+  type Scenario,
+  type ScenarioInput,
+} from '#shared/schema/index.ts';
+import { formatPercent } from '#shared/units.ts';
+import { z } from 'zod';
+import {
+  ENGINE_VERSION,
+  evaluatePlan,
+  problemTotals,
+  SearchPool,
+  toCalibration,
+  toProblem,
+  type RunningSearch,
+  type SearchProgress,
+} from '../jobs/index.ts';
+import { loadCatalog, readResource } from './catalog.ts';
+
+export interface PlannerOptions {
+  /** The folder with catalog, calibration and examples. */
+  resourcesDir: string;
+  /** Worker threads of a search; one per core where absent. */
+  numWorkers?: number;
+}
+
+export interface SearchRequest {
+  top: number;
+  onProgress?: (progress: SearchProgress) => void;
+}
+
+/** The engine checks what it reads of the curves; here only the kind of file is looked at. */
+const kernelCurvesSchema = z.custom<Parameters<typeof toCalibration>[1]>(
+  (value) =>
+    z.looseObject({ format: z.literal('trainyard/kernel-curves'), version: z.literal(1) }).safeParse(value).success,
+  'is no kernel curves file',
+);
+
+/** How the calibration did on measured runs, in one sentence. */
+function evidenceOf({ error, date }: CalibrationFile): string {
+  const { heldOut } = error;
+  if (heldOut.rows === 0) return `Constants of ${date} that no measured run has set yet.`;
+  return (
+    `Step times of ${heldOut.rows} measured runs are met with a mean error of ${formatPercent(heldOut.mape)} ` +
+    `on runs left out of the fit (${heldOut.folds}; ${date}).`
+  );
+}
+
+export class Planner {
+  readonly catalog: Catalog;
+  readonly calibration: CalibrationFile;
+  readonly evidence: string;
+  readonly #engineCalibration: ReturnType<typeof toCalibration>;
+  readonly #pool: SearchPool;
+
+  /** Reads the shipped data. Throws AppError that names a damaged file. */
+  constructor({ resourcesDir, numWorkers }: PlannerOptions) {
+    const file = (name: string) => path.join(resourcesDir, 'calibration', name);
+    this.catalog = loadCatalog(resourcesDir);
+    this.calibration = readResource(calibrationFileSchema, file('step-time.json'));
+    this.evidence = evidenceOf(this.calibration);
+    this.#engineCalibration = toCalibration(this.calibration, readResource(kernelCurvesSchema, file('kernels.json')));
+    this.#pool = new SearchPool(numWorkers);
+  }
+
+  get numWorkers(): number {
+    return this.#pool.numWorkers;
+  }
+
+  /** Presets and defaults filled in, every field checked. Throws AppError with every fault. */
+  resolve(input: ScenarioInput): Scenario {
+    const scenario = resolveScenario(input, this.catalog);
+    const { pin, exclude } = scenario.constraints;
+    return {
+      ...scenario,
+      constraints: {
+        ...scenario.constraints,
+        pin: checkChoices(pin, 'constraints.pin'),
+        exclude: checkChoices(exclude, 'constraints.exclude'),
+      },
+    };
+  }
+
+  /** As `resolve`, for something that is not yet known to be a scenario. */
+  resolveValue(value: unknown, what = 'scenario'): Scenario {
+    return this.resolve(parseScenarioValue(value, what));
+  }
+
+  problemOf(scenario: Scenario): Problem {
+    const accelerator = findAccelerator(this.catalog, scenario.cluster.accelerator);
+    return toProblem(scenario, accelerator, this.#engineCalibration, this.#labelOf(scenario));
+  }
+
+  /** What the scenario's own plan is called: an example's plan keeps its name as long as its question is the same. */
+  #labelOf({ model, cluster, job, plan }: Scenario): string {
+    const same = this.catalog.examples.find(
+      ({ scenario }) =>
+        isDeepStrictEqual(scenario.plan, plan) &&
+        isDeepStrictEqual(scenario.model, model) &&
+        isDeepStrictEqual(scenario.job, job) &&
+        scenario.cluster.accelerator === cluster.accelerator &&
+        scenario.cluster.numAccelerators === cluster.numAccelerators,
+    );
+    return same?.planLabel ?? 'your plan';
+  }
+
+  evaluate(scenario: Scenario, plan: PlanInput): Evaluation {
+    return evaluatePlan(this.problemOf(scenario), plan);
+  }
+
+  preview(scenario: Scenario): Preview {
+    return problemTotals(this.problemOf(scenario));
+  }
+
+  search(scenario: Scenario, { top, onProgress }: SearchRequest): RunningSearch {
+    return this.#pool.start(this.problemOf(scenario), { top, ...(onProgress === undefined ? {} : { onProgress }) });
+  }
+
+  /** Ends the worker threads; searches that still run end as cancelled. */
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+}
+
+export { ENGINE_VERSION };
