@@ -85,6 +85,14 @@ export function formatFlops(flopsPerSecond: number): string {
   return `${formatNumber(flopsPerSecond / TERA)} TFLOP/s`;
 }
 
+/** A number of FLOP (work, not a rate) in TFLOP, PFLOP, EFLOP or ZFLOP. */
+export function formatFlopCount(flops: number): string {
+  if (flops >= 1e21) return `${formatNumber(flops / 1e21)} ZFLOP`;
+  if (flops >= 1e18) return `${formatNumber(flops / 1e18)} EFLOP`;
+  if (flops >= 1e15) return `${formatNumber(flops / 1e15)} PFLOP`;
+  return `${formatNumber(flops / TERA)} TFLOP`;
+}
+
 /** Money with its currency code's symbol where one is usual: $4.13M, €820k, CHF 95. */
 export function formatMoney(amount: number, currency: string): string {
   const symbol = { USD: '$', EUR: '€', GBP: '£', JPY: '¥', CNY: '¥' }[currency] ?? `${currency} `;

@@ -1,10 +1,10 @@
 /** Predicted against measured: reads rows of measured runs, predicts each from the same constants, and sums up. */
-import { AppError } from '../../shared/errors.ts';
-import { evaluatePlan, toProblem, type Calibration } from '../../shared/engine/index.ts';
-import { summarizeErrors, type ErrorSummary } from '../../shared/engine/calibration/statistics.ts';
-import { readRun } from '../../shared/formats/runs.ts';
-import { findAccelerator, resolveScenario, type Presets, type Run } from '../../shared/schema/index.ts';
-import { GB, GIB } from '../../shared/units.ts';
+import type { Calibration, ErrorSummary } from '#shared/engine/index.ts';
+import { AppError } from '#shared/errors.ts';
+import { readRun } from '#shared/formats/runs.ts';
+import { findAccelerator, resolveScenario, type Presets, type Run } from '#shared/schema/index.ts';
+import { GB, GIB } from '#shared/units.ts';
+import { evaluatePlan, summarizeErrors, toProblem } from '../jobs/index.ts';
 
 interface Measured {
   stepSeconds: number | null;

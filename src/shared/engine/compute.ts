@@ -56,10 +56,15 @@ export function matmulTime(processor: Processor, shape: MatmulShape): number {
   return seconds * matmulAlignmentFactor(shape) * processor.matmulSlowdown;
 }
 
-/** Seconds of the backward of that matmul: input gradient [m,n]·[n,k] and weight gradient [k,m]·[m,n]. */
+/** Seconds of that matmul's weight gradient, [k,m]·[m,n]. */
+export function weightGradientTime(processor: Processor, { m, n, k }: MatmulShape): number {
+  return matmulTime(processor, { m: k, n, k: m });
+}
+
+/** Seconds of the backward of that matmul: input gradient [m,n]·[n,k] and weight gradient. */
 export function matmulBackwardTime(processor: Processor, shape: MatmulShape): number {
   const { m, n, k } = shape;
-  return matmulTime(processor, { m, n: k, k: n }) + matmulTime(processor, { m: k, n, k: m });
+  return matmulTime(processor, { m, n: k, k: n }) + weightGradientTime(processor, shape);
 }
 
 /** Seconds of causal flash attention, forward and backward. */

@@ -1,6 +1,8 @@
 /** Everything about one plan: whether it is valid, whether it fits, its estimate with all parts, and what would fix it. */
 import type { Estimate, Fix, Plan, PlanInput, Verdict, Violation } from '../schema/index.ts';
-import { communicationsOf, memoryParts, timeParts, waterfallOf } from './explain.ts';
+import { communicationsOf } from './explain/communication.ts';
+import { memoryParts, timeParts } from './explain/parts.ts';
+import { waterfallOf } from './explain/waterfall.ts';
 import { fullestStage, stageMemory } from './memory.ts';
 import { completePlan } from './plan.ts';
 import type { Problem } from './problem.ts';
@@ -68,69 +70,76 @@ export function estimateOf(problem: Problem, plan: Plan, cost: StepCost): Estima
   };
 }
 
-interface Change {
+interface Switch {
   change: string;
   patch: Fix['patch'];
-  plan: Plan;
+  isOpen: (plan: Plan) => boolean;
+  apply: (plan: Plan) => Plan;
 }
 
+const withRecompute = (plan: Plan, mode: 'selective' | 'full'): Plan => ({
+  ...plan,
+  recompute: { mode, modules: mode === 'selective' ? ['core-attention'] : [], layersPerStage: null },
+});
+
 /** Single switches that may save memory, as a person would try them one by one. */
-function memoryChanges(plan: Plan): Change[] {
-  const changes: Change[] = [];
-  const add = (change: string, patch: Fix['patch'], next: Plan) => changes.push({ change, patch, plan: next });
-  const { recompute, sharding, runtime } = plan;
-  if (sharding.zeroStage === 0 && plan.dp > 1)
-    add(
-      'shard the optimizer over dp (distributed optimizer)',
-      { 'sharding.zeroStage': 1 },
-      { ...plan, sharding: { ...sharding, zeroStage: 1 } },
-    );
-  if (!plan.sequenceParallel && plan.tp > 1)
-    add('turn sequence parallelism on', { sequenceParallel: true }, { ...plan, sequenceParallel: true });
-  if (recompute.mode === 'none')
-    add(
-      'recompute core attention',
-      { 'recompute.mode': 'selective' },
-      { ...plan, recompute: { mode: 'selective', modules: ['core-attention'], layersPerStage: null } },
-    );
-  if (recompute.mode !== 'full')
-    add(
-      'recompute every layer',
-      { 'recompute.mode': 'full' },
-      { ...plan, recompute: { mode: 'full', modules: [], layersPerStage: null } },
-    );
-  if (plan.microBatchSize > 1) add('take micro-batches of 1', { microBatchSize: 1 }, { ...plan, microBatchSize: 1 });
-  if (!runtime.expandableSegments)
-    add(
-      'let the allocator use expandable segments',
-      { 'runtime.expandableSegments': true },
-      { ...plan, runtime: { ...runtime, expandableSegments: true } },
-    );
-  if (!runtime.fusedCrossEntropy)
-    add(
-      'fuse the cross-entropy',
-      { 'runtime.fusedCrossEntropy': true },
-      { ...plan, runtime: { ...runtime, fusedCrossEntropy: true } },
-    );
-  if (plan.vpp > 1)
-    add(
-      'do not interleave',
-      { vpp: 1, 'schedule.name': '1f1b' },
-      { ...plan, vpp: 1, schedule: { name: '1f1b', groupSize: null } },
-    );
-  if (plan.dp % 2 === 0) {
-    add(
-      `double pp to ${plan.pp * 2}`,
-      { pp: plan.pp * 2, dp: plan.dp / 2 },
-      { ...plan, pp: plan.pp * 2, dp: plan.dp / 2 },
-    );
-    add(
-      `double tp to ${plan.tp * 2}`,
-      { tp: plan.tp * 2, dp: plan.dp / 2 },
-      { ...plan, tp: plan.tp * 2, dp: plan.dp / 2 },
-    );
-  }
-  return changes;
+const memorySwitches: readonly Switch[] = [
+  {
+    change: 'shard the optimizer over dp (distributed optimizer)',
+    patch: { 'sharding.zeroStage': 1 },
+    isOpen: (plan) => plan.sharding.zeroStage === 0 && plan.dp > 1,
+    apply: (plan) => ({ ...plan, sharding: { ...plan.sharding, zeroStage: 1 } }),
+  },
+  {
+    change: 'turn sequence parallelism on',
+    patch: { sequenceParallel: true },
+    isOpen: (plan) => !plan.sequenceParallel && plan.tp > 1,
+    apply: (plan) => ({ ...plan, sequenceParallel: true }),
+  },
+  {
+    change: 'recompute core attention',
+    patch: { 'recompute.mode': 'selective' },
+    isOpen: (plan) => plan.recompute.mode === 'none',
+    apply: (plan) => withRecompute(plan, 'selective'),
+  },
+  {
+    change: 'recompute every layer',
+    patch: { 'recompute.mode': 'full' },
+    isOpen: (plan) => plan.recompute.mode !== 'full',
+    apply: (plan) => withRecompute(plan, 'full'),
+  },
+  {
+    change: 'take micro-batches of 1',
+    patch: { microBatchSize: 1 },
+    isOpen: (plan) => plan.microBatchSize > 1,
+    apply: (plan) => ({ ...plan, microBatchSize: 1 }),
+  },
+  {
+    change: 'let the allocator use expandable segments',
+    patch: { 'runtime.expandableSegments': true },
+    isOpen: (plan) => !plan.runtime.expandableSegments,
+    apply: (plan) => ({ ...plan, runtime: { ...plan.runtime, expandableSegments: true } }),
+  },
+  {
+    change: 'fuse the cross-entropy',
+    patch: { 'runtime.fusedCrossEntropy': true },
+    isOpen: (plan) => !plan.runtime.fusedCrossEntropy,
+    apply: (plan) => ({ ...plan, runtime: { ...plan.runtime, fusedCrossEntropy: true } }),
+  },
+  {
+    change: 'do not interleave',
+    patch: { vpp: 1, 'schedule.name': '1f1b' },
+    isOpen: (plan) => plan.vpp > 1 && plan.layout === null,
+    apply: (plan) => ({ ...plan, vpp: 1, schedule: { name: '1f1b', groupSize: null } }),
+  },
+];
+
+/** Twice the degree at half the dp. */
+function doubled(plan: Plan, degree: 'tp' | 'pp'): Switch[] {
+  if (plan.dp % 2 !== 0 || plan.layout !== null) return [];
+  const next = { [degree]: plan[degree] * 2, dp: plan.dp / 2 };
+  const change = `double ${degree} to ${plan[degree] * 2}`;
+  return [{ change, patch: next, isOpen: () => true, apply: () => ({ ...plan, ...next }) }];
 }
 
 const verdictOrder: Record<Verdict, number> = { fits: 0, 'at-risk': 1, 'out-of-memory': 2 };
@@ -138,7 +147,10 @@ const verdictOrder: Record<Verdict, number> = { fits: 0, 'at-risk': 1, 'out-of-m
 /** Valid single changes that save memory: those that make the plan fit first, and among equals the cheapest in time. */
 function fixesOf(model: StepModel, plan: Plan, cost: StepCost, peakMemoryBytes: number): Fix[] {
   const { problem } = model;
-  const fixes = memoryChanges(plan).flatMap(({ change, patch, plan: next }): Fix[] => {
+  const switches = [...memorySwitches, ...doubled(plan, 'pp'), ...doubled(plan, 'tp')];
+  const fixes = switches.flatMap(({ change, patch, isOpen, apply }): Fix[] => {
+    if (!isOpen(plan)) return [];
+    const next = apply(plan);
     if (firstBrokenRule(problem, next) !== null) return [];
     const bytes = fullestStage(problem, next).totalBytes;
     if (bytes >= peakMemoryBytes) return [];

@@ -8,6 +8,7 @@ import type { Problem } from './problem.ts';
 import { mergeSlices as merge, type SliceResult } from './search/index.ts';
 
 export { toCalibration, type Calibration } from './calibration/index.ts';
+export { quantile, summarizeErrors, type ErrorSummary } from './calibration/statistics.ts';
 export { evaluatePlan, type EvaluatedPlan } from './evaluate.ts';
 export { completePlan, describePlan, planKey } from './plan.ts';
 export { toProblem, type Problem } from './problem.ts';

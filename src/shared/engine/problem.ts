@@ -81,12 +81,59 @@ export function stackYearOf(version: string | null): number {
   return CURRENT_STACK_YEAR;
 }
 
+/** Curves for parts that no kernels were measured on; said in `assumed`. */
+const FALLBACK_CURVES = 'a100-sxm';
+
 const bytesOf = { bf16: 2, fp16: 2, fp32: 4 } as const;
 
 /** Adam with fp32 master weights and two fp32 moments (12 B); fp16 gradients need an fp32 copy as well (4 B). */
 function optimizerBytes(gradients: Scenario['job']['precision']['gradients'], weights: string): number {
   if (weights === 'fp32') return 8; // the weights are their own master
   return gradients === 'fp32' ? 12 : 16;
+}
+
+type HalfPrecision = Workload['compute'];
+
+function toDevice(accelerator: Accelerator, compute: HalfPrecision): Device {
+  const peakTflops = accelerator.peakTflops[compute];
+  if (peakTflops === null) throw new Error(`precision ${compute} reached the engine for ${accelerator.id}`);
+  return {
+    id: accelerator.id,
+    name: accelerator.name,
+    peakFlopsPerSecond: peakTflops * TERA,
+    memoryBytes: accelerator.memoryGiB * GIB,
+    usableMemoryBytes: accelerator.usableMemoryGiB * GIB,
+    memoryBytesPerSecond: accelerator.memoryBandwidthGBps * GB,
+    numMultiprocessors: accelerator.numMultiprocessors,
+    powerWatts: accelerator.powerW,
+    ratedScaleUpBytesPerSecond: accelerator.scaleUp.bandwidthGBps * GB,
+    kernelCurves: accelerator.kernelCurves ?? FALLBACK_CURVES,
+  };
+}
+
+function toNetwork({ numAccelerators, acceleratorsPerNode, scaleUp, scaleOut }: Scenario['cluster']): Network {
+  const nicBytesPerSecond = (scaleOut.bandwidthGbps * scaleOut.nicsPerAccelerator * 1e9) / 8;
+  return {
+    numAccelerators,
+    acceleratorsPerNode,
+    scaleUpDomainSize: Math.min(scaleUp.domainSize, numAccelerators),
+    scaleUpBytesPerSecond: scaleUp.bandwidthGBps * GB,
+    scaleOutBytesPerSecond: nicBytesPerSecond / scaleOut.oversubscription,
+    scaleOutLatencySeconds: scaleOut.latencyUs * 1e-6,
+  };
+}
+
+function toWorkload(job: Scenario['job'], compute: HalfPrecision): Workload {
+  return {
+    globalBatchSize: job.globalBatchSize,
+    seqLen: job.seqLen,
+    tokens: job.tokens,
+    compute,
+    weightBytesPerParameter: bytesOf[job.precision.weights],
+    gradientBytesPerParameter: bytesOf[job.precision.gradients],
+    optimizerBytesPerParameter: optimizerBytes(job.precision.gradients, job.precision.weights),
+    stackYear: stackYearOf(job.framework.version),
+  };
 }
 
 /** The problem that a resolved scenario poses. Throws only on a bug (an unsupported precision was let through). */
@@ -97,56 +144,23 @@ export function toProblem(
   referenceLabel = 'your plan',
 ): Problem {
   const { model, cluster, job } = scenario;
-  const compute = job.precision.compute;
-  const peakTflops = accelerator.peakTflops[compute];
-  if ((compute !== 'bf16' && compute !== 'fp16') || peakTflops === null)
-    throw new Error(`precision ${compute} reached the engine for ${accelerator.id}`);
-  const assumed: string[] = [];
-  if (accelerator.kernelCurves === null) assumed.push(`kernel efficiency of ${accelerator.name}: taken from the A100`);
+  const { compute } = job.precision;
+  if (compute !== 'bf16' && compute !== 'fp16') throw new Error(`precision ${compute} reached the engine`);
+  const { price } = cluster;
+  const isBorrowed = accelerator.kernelCurves === null;
   return {
     model,
-    device: {
-      id: accelerator.id,
-      name: accelerator.name,
-      peakFlopsPerSecond: peakTflops * TERA,
-      memoryBytes: accelerator.memoryGiB * GIB,
-      usableMemoryBytes: accelerator.usableMemoryGiB * GIB,
-      memoryBytesPerSecond: accelerator.memoryBandwidthGBps * GB,
-      numMultiprocessors: accelerator.numMultiprocessors,
-      powerWatts: accelerator.powerW,
-      ratedScaleUpBytesPerSecond: accelerator.scaleUp.bandwidthGBps * GB,
-      kernelCurves: accelerator.kernelCurves ?? 'a100-sxm',
-    },
-    network: {
-      numAccelerators: cluster.numAccelerators,
-      acceleratorsPerNode: cluster.acceleratorsPerNode,
-      scaleUpDomainSize: Math.min(cluster.scaleUp.domainSize, cluster.numAccelerators),
-      scaleUpBytesPerSecond: cluster.scaleUp.bandwidthGBps * GB,
-      scaleOutBytesPerSecond:
-        (cluster.scaleOut.bandwidthGbps * cluster.scaleOut.nicsPerAccelerator * 1e9) /
-        8 /
-        cluster.scaleOut.oversubscription,
-      scaleOutLatencySeconds: cluster.scaleOut.latencyUs * 1e-6,
-    },
-    workload: {
-      globalBatchSize: job.globalBatchSize,
-      seqLen: job.seqLen,
-      tokens: job.tokens,
-      compute,
-      weightBytesPerParameter: bytesOf[job.precision.weights],
-      gradientBytesPerParameter: bytesOf[job.precision.gradients],
-      optimizerBytesPerParameter: optimizerBytes(job.precision.gradients, job.precision.weights),
-      stackYear: stackYearOf(job.framework.version),
-    },
+    device: toDevice(accelerator, compute),
+    network: toNetwork(cluster),
+    workload: toWorkload(job, compute),
     constraints: scenario.constraints,
     objective: scenario.objective,
-    price:
-      cluster.price === null
-        ? null
-        : { currency: cluster.price.currency, perAcceleratorHour: cluster.price.perAcceleratorHour },
+    price: price === null ? null : { currency: price.currency, perAcceleratorHour: price.perAcceleratorHour },
     referencePlan: scenario.plan,
     referenceLabel,
     calibration,
-    assumed,
+    assumed: isBorrowed
+      ? [`kernel efficiency of ${accelerator.name}: no kernels were measured on it, the A100's are taken`]
+      : [],
   };
 }

@@ -189,41 +189,25 @@ const pipelineRules: Rule[] = [
 function notModelled(
   path: string,
   what: string,
-  isUsed: (plan: Plan) => boolean,
-  off: Value,
-  set: (plan: Plan) => Plan,
+  { isUsed, off, without }: { isUsed: (plan: Plan) => boolean; off: Value; without: (plan: Plan) => Plan },
 ): Rule {
   return {
     id: 'not-modelled',
     path,
     fault: (_, plan) => (isUsed(plan) ? `${what} is not planned by this version` : null),
     candidates: () => [off],
-    set,
+    set: without,
   };
 }
 
 const scopeRules: Rule[] = [
-  notModelled(
-    'cp',
-    'context parallelism',
-    (p) => p.cp > 1,
-    1,
-    (p) => ({ ...p, cp: 1 }),
-  ),
-  notModelled(
-    'ep',
-    'expert parallelism',
-    (p) => p.ep > 1,
-    1,
-    (p) => ({ ...p, ep: 1 }),
-  ),
-  notModelled(
-    'etp',
-    'expert tensor parallelism',
-    (p) => p.etp > 1,
-    1,
-    (p) => ({ ...p, etp: 1 }),
-  ),
+  notModelled('cp', 'context parallelism', { isUsed: (p) => p.cp > 1, off: 1, without: (p) => ({ ...p, cp: 1 }) }),
+  notModelled('ep', 'expert parallelism', { isUsed: (p) => p.ep > 1, off: 1, without: (p) => ({ ...p, ep: 1 }) }),
+  notModelled('etp', 'expert tensor parallelism', {
+    isUsed: (p) => p.etp > 1,
+    off: 1,
+    without: (p) => ({ ...p, etp: 1 }),
+  }),
   {
     id: 'not-modelled',
     path: 'schedule.name',
@@ -243,55 +227,41 @@ const scopeRules: Rule[] = [
     candidates: () => [0, 1],
     set: (plan, value) => ({ ...plan, sharding: { ...plan.sharding, zeroStage: value === 0 ? 0 : 1 } }),
   },
-  notModelled(
-    'sharding.group',
-    'sharding over a subgroup',
-    (p) => typeof p.sharding.group === 'object',
-    'dp',
-    (p) => ({ ...p, sharding: { ...p.sharding, group: 'dp' } }),
-  ),
-  notModelled(
-    'recompute.modules',
-    'selective recomputation of modules other than core-attention',
-    (p) => p.recompute.mode === 'selective' && p.recompute.modules.some((m) => m !== 'core-attention'),
-    'core-attention',
-    (p) => ({ ...p, recompute: { ...p.recompute, modules: ['core-attention'] } }),
-  ),
-  notModelled(
-    'recompute.layersPerStage',
-    'recomputing only some layers of a stage',
-    (p) => p.recompute.layersPerStage !== null,
-    'null',
-    (p) => ({ ...p, recompute: { ...p.recompute, layersPerStage: null } }),
-  ),
-  notModelled(
-    'offload',
-    'offload to the host',
-    (p) => p.offload.optimizer > 0 || p.offload.weights > 0 || p.offload.activations > 0,
-    0,
-    (p) => ({ ...p, offload: { optimizer: 0, weights: 0, activations: 0 } }),
-  ),
-  notModelled(
-    'rankOrder',
-    'a rank order other than tp-cp-ep-dp-pp',
-    (p) => p.rankOrder !== 'tp-cp-ep-dp-pp',
-    'tp-cp-ep-dp-pp',
-    (p) => ({ ...p, rankOrder: 'tp-cp-ep-dp-pp' }),
-  ),
-  notModelled(
-    'schedule.groupSize',
-    'a micro-batch group size other than pp',
-    (p) => p.schedule.groupSize !== null && p.schedule.groupSize !== p.pp,
-    'null',
-    (p) => ({ ...p, schedule: { ...p.schedule, groupSize: null } }),
-  ),
-  notModelled(
-    'runtime.cudaGraphs',
-    'CUDA graphs',
-    (p) => p.runtime.cudaGraphs !== 'none',
-    'none',
-    (p) => ({ ...p, runtime: { ...p.runtime, cudaGraphs: 'none' } }),
-  ),
+  notModelled('sharding.group', 'sharding over a subgroup', {
+    isUsed: (p) => typeof p.sharding.group === 'object',
+    off: 'dp',
+    without: (p) => ({ ...p, sharding: { ...p.sharding, group: 'dp' } }),
+  }),
+  notModelled('recompute.modules', 'selective recomputation of modules other than core-attention', {
+    isUsed: (p) => p.recompute.mode === 'selective' && p.recompute.modules.some((m) => m !== 'core-attention'),
+    off: 'core-attention',
+    without: (p) => ({ ...p, recompute: { ...p.recompute, modules: ['core-attention'] } }),
+  }),
+  notModelled('recompute.layersPerStage', 'recomputing only some layers of a stage', {
+    isUsed: (p) => p.recompute.layersPerStage !== null,
+    off: 'null',
+    without: (p) => ({ ...p, recompute: { ...p.recompute, layersPerStage: null } }),
+  }),
+  notModelled('offload', 'offload to the host', {
+    isUsed: (p) => p.offload.optimizer > 0 || p.offload.weights > 0 || p.offload.activations > 0,
+    off: 0,
+    without: (p) => ({ ...p, offload: { optimizer: 0, weights: 0, activations: 0 } }),
+  }),
+  notModelled('rankOrder', 'a rank order other than tp-cp-ep-dp-pp', {
+    isUsed: (p) => p.rankOrder !== 'tp-cp-ep-dp-pp',
+    off: 'tp-cp-ep-dp-pp',
+    without: (p) => ({ ...p, rankOrder: 'tp-cp-ep-dp-pp' }),
+  }),
+  notModelled('schedule.groupSize', 'a micro-batch group size other than pp', {
+    isUsed: (p) => p.schedule.groupSize !== null && p.schedule.groupSize !== p.pp,
+    off: 'null',
+    without: (p) => ({ ...p, schedule: { ...p.schedule, groupSize: null } }),
+  }),
+  notModelled('runtime.cudaGraphs', 'CUDA graphs', {
+    isUsed: (p) => p.runtime.cudaGraphs !== 'none',
+    off: 'none',
+    without: (p) => ({ ...p, runtime: { ...p.runtime, cudaGraphs: 'none' } }),
+  }),
 ];
 
 export const rules: readonly Rule[] = [...splitRules, ...pipelineRules, ...scopeRules];
@@ -304,11 +274,10 @@ export function firstBrokenRule(problem: Problem, plan: Plan): string | null {
 
 function nearestTo(value: unknown, legal: readonly Value[]): Value | null {
   if (typeof value !== 'number') return legal[0] ?? null;
-  let best: Value | null = null;
+  let best: number | null = null;
   for (const candidate of legal) {
     if (typeof candidate !== 'number') continue;
-    if (best === null || Math.abs(Math.log(candidate / value)) < Math.abs(Math.log(Number(best) / value)))
-      best = candidate;
+    if (best === null || Math.abs(Math.log(candidate / value)) < Math.abs(Math.log(best / value))) best = candidate;
   }
   return best ?? legal[0] ?? null;
 }

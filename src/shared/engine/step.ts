@@ -47,6 +47,18 @@ export interface StepCost {
   stepSeconds: number;
 }
 
+interface LayerCosts {
+  layer: LayerCost;
+  embedding: LayerCost;
+  head: LayerCost;
+}
+
+/** Seconds per layer and micro-batch beside the operators' own. */
+interface PerLayer {
+  recompute: number;
+  overhead: number;
+}
+
 /** Bytes that Adam moves per parameter: reads g, p, m, v in fp32, writes p, m, v and the 16-bit weight. REFERENCE §4.4. */
 const ADAM_BYTES = 30;
 /** Gradient norm (read) and clearing (write) of a full gradient, per byte of gradient. */
@@ -63,7 +75,7 @@ export class StepModel {
   readonly problem: Problem;
   private readonly processor: Processor;
   private readonly links: Links;
-  private readonly layers = new Map<string, { layer: LayerCost; embedding: LayerCost; head: LayerCost }>();
+  private readonly layers = new Map<string, LayerCosts>();
 
   constructor(problem: Problem) {
     this.problem = problem;
@@ -71,7 +83,7 @@ export class StepModel {
     this.links = linksOf(problem);
   }
 
-  private layerCosts(plan: Plan): { layer: LayerCost; embedding: LayerCost; head: LayerCost } {
+  private layerCosts(plan: Plan): LayerCosts {
     const { tp, microBatchSize, sequenceParallel } = plan;
     const { attentionKernel } = plan.runtime;
     const key = `${tp}/${microBatchSize}/${sequenceParallel}/${attentionKernel}/${plan.overlap.tp}`;
@@ -88,6 +100,7 @@ export class StepModel {
       sequenceParallel,
       attentionKernel,
       tpOverlapFraction: plan.overlap.tp ? TP_OVERLAP_FRACTION : 0,
+      isBackwardReduceHidden: workload.stackYear >= 2022,
       gradientBytesPerParameter: workload.gradientBytesPerParameter,
       fusedGradientAccumulation: workload.stackYear >= 2022 && workload.gradientBytesPerParameter === 4,
     };
@@ -176,65 +189,71 @@ export class StepModel {
     return Math.max(first, middle, last);
   }
 
-  /** The cost of a valid plan. Calling it for a plan that breaks a rule throws or gives meaningless numbers. */
-  cost(plan: Plan): StepCost {
-    const { model, workload, calibration } = this.problem;
-    const layers = rankLayersOf(model.numLayers, plan);
-    if (layers === null) throw new Error(`cost of an invalid layout: ${JSON.stringify(plan.layout)}`);
-    const { layer, embedding, head } = this.layerCosts(plan);
-    const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
-    const recomputeSeconds = this.recompute(plan, layer);
-    const layerOverheadSeconds =
-      calibration.parameters.layerOverheadSeconds * (plan.recompute.mode === 'full' ? 4 / 3 : 1);
-    const perLayer = layer.forwardSeconds + layer.backwardSeconds + recomputeSeconds + layerOverheadSeconds;
-    const isOnly = plan.pp === 1;
+  /** Seconds per micro-batch of the first, a middle and the last rank. */
+  private stages(plan: Plan, layers: RankLayers, costs: LayerCosts): { seconds: RankLayers; perLayer: PerLayer } {
+    const { layer, embedding, head } = costs;
+    const isFull = plan.recompute.mode === 'full';
+    const recompute = this.recompute(plan, layer);
+    const overhead = this.problem.calibration.parameters.layerOverheadSeconds * (isFull ? 4 / 3 : 1);
+    const perLayer = layer.forwardSeconds + layer.backwardSeconds + recompute + overhead;
+    const embeddingSeconds = embedding.forwardSeconds + embedding.backwardSeconds;
     const headSeconds = head.forwardSeconds + head.backwardSeconds;
-    const stages = {
-      first:
-        layers.first * perLayer + embedding.forwardSeconds + embedding.backwardSeconds + (isOnly ? headSeconds : 0),
+    const seconds = {
+      first: layers.first * perLayer + embeddingSeconds + (plan.pp === 1 ? headSeconds : 0),
       middle: layers.middle * perLayer,
       last: layers.last * perLayer + headSeconds,
     };
-    const slowestStage = isOnly ? 'only' : slowestOf(stages, plan.pp);
+    return { seconds, perLayer: { recompute, overhead } };
+  }
+
+  /** What follows the pipeline, for the rank that holds most parameters. */
+  private tail(plan: Plan, layers: RankLayers, hiding: { backward: number; forward: number }) {
+    const parameters = this.mostParameters(plan, layers);
+    const dpGroup = groupOf(this.links.domainSize, plan.dp, plan.tp);
+    return {
+      dpGroup,
+      gradReduce: this.gradientReduction(plan, parameters, dpGroup, hiding.backward),
+      paramGather: this.parameterGather(plan, parameters, dpGroup, hiding.forward),
+      embeddingExchange: this.embeddingExchange(plan),
+      optimizerSeconds: this.optimizer(plan, parameters),
+      overheadSeconds: this.problem.calibration.parameters.stepOverheadSeconds,
+    };
+  }
+
+  /** The cost of a valid plan. Calling it for a plan that breaks a rule throws or gives meaningless numbers. */
+  cost(plan: Plan): StepCost {
+    const { model, workload } = this.problem;
+    const layers = rankLayersOf(model.numLayers, plan);
+    if (layers === null) throw new Error(`cost of an invalid layout: ${JSON.stringify(plan.layout)}`);
+    const costs = this.layerCosts(plan);
+    const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
+    const { seconds: stages, perLayer } = this.stages(plan, layers, costs);
+    const slowestStage = plan.pp === 1 ? 'only' : slowestOf(stages, plan.pp);
     const layersPerStage = layers[slowestStage === 'only' ? 'first' : slowestStage];
     const send = this.send(plan);
     const pipeline = schedules[plan.schedule.name as PlannedSchedule].seconds(
       { pp: plan.pp, numMicroBatches, vpp: plan.vpp },
       { ...stages, send: send.seconds, isSendHidden: plan.overlap.pipeline && plan.vpp > 1 },
     );
-    const parameters = this.mostParameters(plan, layers);
-    const dpGroup = groupOf(this.links.domainSize, plan.dp, plan.tp);
-    const lastBackward = layersPerStage * (layer.backwardSeconds + recomputeSeconds);
-    const gradReduce = this.gradientReduction(plan, parameters, dpGroup, lastBackward);
-    const paramGather = this.parameterGather(plan, parameters, dpGroup, layersPerStage * layer.forwardSeconds);
-    const embeddingExchange = this.embeddingExchange(plan);
-    const optimizerSeconds = this.optimizer(plan, parameters);
-    const overheadSeconds = calibration.parameters.stepOverheadSeconds;
-    const afterPipeline =
-      gradReduce.exposedSeconds +
-      paramGather.exposedSeconds +
-      embeddingExchange.exposedSeconds +
-      optimizerSeconds +
-      overheadSeconds;
+    const tail = this.tail(plan, layers, {
+      backward: layersPerStage * (costs.layer.backwardSeconds + perLayer.recompute),
+      forward: layersPerStage * costs.layer.forwardSeconds,
+    });
+    const exposed =
+      tail.gradReduce.exposedSeconds + tail.paramGather.exposedSeconds + tail.embeddingExchange.exposedSeconds;
     return {
       numMicroBatches,
       layersPerStage,
-      layer,
-      embedding,
-      head,
-      recomputeSeconds,
-      layerOverheadSeconds,
+      ...costs,
+      recomputeSeconds: perLayer.recompute,
+      layerOverheadSeconds: perLayer.overhead,
       slowestStage,
       pipeline,
       sendSeconds: send.seconds,
       sendBytes: send.bytes,
-      dpGroup,
-      gradReduce,
-      paramGather,
-      embeddingExchange,
-      optimizerSeconds,
-      overheadSeconds,
-      stepSeconds: pipeline.busy + pipeline.bubble + pipeline.sends + afterPipeline,
+      ...tail,
+      stepSeconds:
+        pipeline.busy + pipeline.bubble + pipeline.sends + exposed + tail.optimizerSeconds + tail.overheadSeconds,
     };
   }
 }

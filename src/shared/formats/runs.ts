@@ -180,43 +180,40 @@ export function readRun(run: Run, presets: Pick<Presets, 'accelerators'>): RunRe
   const assumed: string[] = [];
   const plan = readPlan(run, assumed);
   if ('skipped' in plan) return plan;
+  return { case: { plan, assumed, scenario: readScenario(run, accelerator, assumed) } };
+}
+
+function readScenario(run: Run, accelerator: Presets['accelerators'][number], assumed: string[]): ScenarioInput {
   const compute = readPrecision(run, assumed);
-  const old = isOldStack(run.framework_version);
-  if (compute === 'fp16' && old)
-    assumed.push('gradients accumulated and reduced in fp16, as the stack of the time did');
+  const isHalfGradient = compute === 'fp16' && isOldStack(run.framework_version);
+  if (isHalfGradient) assumed.push('gradients accumulated and reduced in fp16, as the stack of the time did');
   const nic = run.cluster.inter_node_gbps_per_gpu;
   if (nic == null)
     assumed.push(`cluster.inter_node_gbps_per_gpu: ${accelerator.scaleOut.bandwidthGbps} (usual for the accelerator)`);
   return {
-    case: {
-      plan,
-      assumed,
-      scenario: {
-        format: SCENARIO_FORMAT,
-        version: 1,
-        name: run.id.slice(0, 200),
-        notes: '',
-        constraints: { headroomFraction: 0, pin: {}, exclude: {}, maxAccelerators: null, minMfu: null },
-        objective: 'throughput',
-        plan: null,
-        results: null,
-        model: readModel(run, assumed),
-        cluster: {
-          accelerator: accelerator.id,
-          numAccelerators: run.cluster.total_gpus ?? 1,
-          ...(run.cluster.gpus_per_node == null ? {} : { acceleratorsPerNode: run.cluster.gpus_per_node }),
-          ...(nic == null ? {} : { scaleOut: { nicsPerAccelerator: 1, bandwidthGbps: nic } }),
-          price: null,
-        },
-        job: {
-          kind: 'training',
-          task: 'pretrain',
-          globalBatchSize: run.parallel.gbs ?? 1,
-          seqLen: run.model.seq ?? 1,
-          precision: { compute, weights: compute, gradients: compute === 'fp16' && old ? 'fp16' : 'fp32' },
-          framework: { family: 'megatron-lm', version: run.framework_version ?? null },
-        },
-      },
+    format: SCENARIO_FORMAT,
+    version: 1,
+    name: run.id.slice(0, 200),
+    notes: '',
+    constraints: { headroomFraction: 0, pin: {}, exclude: {}, maxAccelerators: null, minMfu: null },
+    objective: 'throughput',
+    plan: null,
+    results: null,
+    model: readModel(run, assumed),
+    cluster: {
+      accelerator: accelerator.id,
+      numAccelerators: run.cluster.total_gpus ?? 1,
+      ...(run.cluster.gpus_per_node == null ? {} : { acceleratorsPerNode: run.cluster.gpus_per_node }),
+      ...(nic == null ? {} : { scaleOut: { nicsPerAccelerator: 1, bandwidthGbps: nic } }),
+      price: null,
+    },
+    job: {
+      kind: 'training',
+      task: 'pretrain',
+      globalBatchSize: run.parallel.gbs ?? 1,
+      seqLen: run.model.seq ?? 1,
+      precision: { compute, weights: compute, gradients: isHalfGradient ? 'fp16' : 'fp32' },
+      framework: { family: 'megatron-lm', version: run.framework_version ?? null },
     },
   };
 }

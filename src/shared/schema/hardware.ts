@@ -1,6 +1,6 @@
 /** Accelerators of the catalog (resources/catalog/hardware). Units stand in the keys; each figure names its source. */
 import { z } from 'zod';
-import { count, fraction, nonNegative, positive, shortText } from './primitives.ts';
+import { count, nonNegative, positive, shortText } from './primitives.ts';
 
 /** Where a figure comes from: A = a named source that was read, B = vendor headline to re-check. */
 const provenance = z.strictObject({

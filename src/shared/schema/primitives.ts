@@ -25,7 +25,7 @@ type ZodIssue = z.core.$ZodIssue;
 function found(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (typeof value === 'number') return String(value);
-  const text = JSON.stringify(value) ?? typeof value;
+  const text = JSON.stringify(value);
   return text.length > 40 ? `${text.slice(0, 40)}…` : text;
 }
 

@@ -1,5 +1,5 @@
 /** From a scenario as people write it to one with every field present. Presets fill only what is absent. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { AppError, inputError, type Issue } from '../errors.ts';
 import type { Presets } from './catalog.ts';
 import { clusterSchema, type Accelerator, type Cluster } from './hardware.ts';

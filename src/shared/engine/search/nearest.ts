@@ -67,13 +67,12 @@ export function nearestValidPlan(problem: Problem, plan: Plan): Plan | null {
       return;
     if (firstBrokenRule(problem, candidate) === null) best = { plan: candidate, distance: far };
   };
+  const batches = divisorsOf(workload.globalBatchSize).filter((size) => size <= Math.max(64, plan.microBatchSize));
   for (const tp of divisorsOf(network.numAccelerators)) {
     if (tp > 64 && tp > plan.tp) break;
     for (const pp of divisorsOf(network.numAccelerators / tp)) {
       if (pp > model.numLayers) break;
-      const chunks = chunksOf(model.numLayers, pp);
-      const batches = divisorsOf(workload.globalBatchSize).filter((size) => size <= Math.max(64, plan.microBatchSize));
-      for (const vpp of chunks) for (const size of batches) consider(tp, pp, vpp, size);
+      chunksOf(model.numLayers, pp).forEach((vpp) => batches.forEach((size) => consider(tp, pp, vpp, size)));
     }
   }
   return (best as { plan: Plan } | null)?.plan ?? null;

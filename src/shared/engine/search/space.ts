@@ -63,15 +63,14 @@ function outerOf(problem: Problem): Outer[] {
   const powers = [1, 2, 4, 8, 16].filter((size) => size <= workload.globalBatchSize);
   const microBatches =
     pinnedNumbers(problem, 'microBatchSize') ?? [...new Set([...batches, ...powers])].sort((a, b) => a - b);
-  const outer: Outer[] = [];
-  for (const tp of tps) {
-    const pps = pinnedNumbers(problem, 'pp') ?? divisorsOf(Math.floor(n / tp)).filter((pp) => pp <= model.numLayers);
-    for (const pp of pps) {
-      const vpps = pinnedNumbers(problem, 'vpp') ?? chunksOf(model.numLayers, pp);
-      for (const vpp of vpps) for (const microBatchSize of microBatches) outer.push({ tp, pp, vpp, microBatchSize });
-    }
-  }
-  return outer;
+  const pipelines = (tp: number) =>
+    pinnedNumbers(problem, 'pp') ?? divisorsOf(Math.floor(n / tp)).filter((pp) => pp <= model.numLayers);
+  const chunks = (pp: number) => pinnedNumbers(problem, 'vpp') ?? chunksOf(model.numLayers, pp);
+  return tps.flatMap((tp) =>
+    pipelines(tp).flatMap((pp) =>
+      chunks(pp).flatMap((vpp) => microBatches.map((microBatchSize) => ({ tp, pp, vpp, microBatchSize }))),
+    ),
+  );
 }
 
 /** Inner dimensions with their values; a pin replaces them, and a pin on any other field adds a dimension. */

@@ -6,7 +6,7 @@
  * Legend: T = seqLen·microBatchSize tokens, h = hiddenSize, f = ffnHiddenSize, a·dh = attention width, t = tp.
  * Source: REFERENCE §2.1, §4.3 (bytes of element-wise kernels), §5.3 (tensor-parallel volumes).
  */
-import { matmulBackwardTime, matmulTime, memoryTime, type Processor } from '../compute.ts';
+import { matmulBackwardTime, matmulTime, memoryTime, weightGradientTime, type Processor } from '../compute.ts';
 import type { MatmulShape } from '../kernels/index.ts';
 import { groupOf, groupSeconds } from '../network/index.ts';
 import { coreAttentionOperators } from './attention.ts';
@@ -124,28 +124,35 @@ function gradientAccumulation(context: LayerContext): Operator[] {
   ];
 }
 
+/** Share of a hidden collective that its matmul pays back by lending it multiprocessors. Source: REFERENCE §5.4 (CAL). */
+const HIDDEN_COLLECTIVE_COST = 0.15;
+
 /**
  * Tensor-parallel collectives. Without sequence parallelism two all-reduces of 2·T·h bytes forward and two backward;
- * with it each becomes a reduce-scatter and an all-gather. (Megatron's two further all-gathers in backward, which rebuild
- * saved inputs, run under the weight-gradient matmul.) Source: REFERENCE §5.3, K22 §4.2.
+ * with it each becomes an all-gather and a reduce-scatter. Megatron-LM since v3 runs the backward sums of its
+ * column-parallel layers beside their weight-gradient matmuls; what the matmuls are too short to hide stays. (Sequence
+ * parallelism's two further all-gathers, which rebuild saved inputs, run beside the input-gradient matmuls.)
+ * Source: REFERENCE §5.3–5.4, K22 §4.2; Megatron-LM tensor_parallel/layers.py (async all-reduce, 2022).
  */
-function tensorParallel(context: LayerContext): Operator[] {
+function tensorParallel(context: LayerContext, weightGradientSeconds: number): Operator[] {
   const { tp, links } = context;
   if (tp === 1) return [];
   const bytes = 2 * context.seqLen * context.microBatchSize * context.model.hiddenSize;
   const group = groupOf(links.domainSize, tp, 1);
-  const once = context.sequenceParallel
-    ? groupSeconds(links, 'allGather', group, bytes) + groupSeconds(links, 'reduceScatter', group, bytes)
-    : groupSeconds(links, 'allReduce', group, bytes);
-  const seconds = 2 * once * (1 - context.tpOverlapFraction);
+  const gather = context.sequenceParallel ? groupSeconds(links, 'allGather', group, bytes) : 0;
+  const reduce = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, bytes);
+  const visible = 1 - context.tpOverlapFraction;
+  const backwardReduce = context.isBackwardReduceHidden
+    ? Math.max(2 * reduce - weightGradientSeconds, 2 * reduce * HIDDEN_COLLECTIVE_COST)
+    : 2 * reduce;
   return [
     {
       label: context.sequenceParallel ? 'TP all-gathers and reduce-scatters' : 'TP all-reduces',
       kind: 'communication',
-      forwardSeconds: seconds,
-      backwardSeconds: seconds,
+      forwardSeconds: 2 * (gather + reduce) * visible,
+      backwardSeconds: (2 * gather + backwardReduce) * visible,
       isCoreAttention: false,
-      source: 'measured collective curve (docs/KERNELS.md), volume REFERENCE §5.3',
+      source: 'measured collective curve (docs/KERNELS.md), volume and overlap REFERENCE §5.3–5.4',
     },
   ];
 }
@@ -157,15 +164,18 @@ export function denseLayerOperators(context: LayerContext): Operator[] {
   const h = model.hiddenSize;
   const f = model.ffnHiddenSize / tp;
   const attentionWidth = (model.numHeads * model.headDim) / tp;
+  const qkv = { m, n: qkvWidth(model) / tp, k: h };
+  const up = { m, n: f * (model.gatedFfn ? 2 : 1), k: h };
+  const weightGradients = weightGradientTime(context.processor, qkv) + weightGradientTime(context.processor, up);
   return [
-    matmul('QKV projection', context, { m, n: qkvWidth(model) / tp, k: h }),
+    matmul('QKV projection', context, qkv),
     ...coreAttentionOperators(context),
     matmul('Attention output projection', context, { m, n: h, k: attentionWidth }),
-    matmul(model.gatedFfn ? 'FFN gate and up' : 'FFN up', context, { m, n: f * (model.gatedFfn ? 2 : 1), k: h }),
+    matmul(model.gatedFfn ? 'FFN gate and up' : 'FFN up', context, up),
     matmul('FFN down', context, { m, n: h, k: f }),
     ...normAndResidual(context),
     ...activations(context),
     ...gradientAccumulation(context),
-    ...tensorParallel(context),
+    ...tensorParallel(context, weightGradients),
   ];
 }

@@ -31,6 +31,8 @@ export interface LayerContext {
   attentionKernel: Plan['runtime']['attentionKernel'];
   /** Share of tensor-parallel communication that is hidden behind matmuls. */
   tpOverlapFraction: number;
+  /** Backward sums input gradients over tp beside the weight-gradient matmul (stacks since 2022). */
+  isBackwardReduceHidden: boolean;
   gradientBytesPerParameter: number;
   /** Weight gradients are added to the main gradient inside the matmul kernel (stacks since 2022). */
   fusedGradientAccumulation: boolean;

@@ -1,0 +1,108 @@
+/** Where a step's time and a device's memory go, as trees whose children sum to their parent. */
+import type { MemoryPart, Plan, TimePart } from '../../schema/index.ts';
+import { stageMemoryItems } from '../memory.ts';
+import { schedules, type PlannedSchedule } from '../pipeline/schedules/index.ts';
+import type { Problem } from '../problem.ts';
+import type { StepCost } from '../step.ts';
+import type { LayerCost } from '../workload/operators.ts';
+
+function timeLeaf(label: string, seconds: number, source: string): TimePart {
+  return { label, seconds, source, children: [] };
+}
+
+/** A parent that is exactly the sum of its children; parts of no time are left out. */
+function timeSum(label: string, source: string, parts: TimePart[]): TimePart {
+  const children = parts.filter((part) => part.seconds !== 0);
+  return { label, seconds: children.reduce((sum, part) => sum + part.seconds, 0), source, children };
+}
+
+type Pass = 'forwardSeconds' | 'backwardSeconds';
+
+function operatorParts(cost: LayerCost, pass: Pass, times: number): TimePart[] {
+  return cost.operators.map((operator) => timeLeaf(operator.label, operator[pass] * times, operator.source));
+}
+
+function stageWork(plan: Plan, cost: StepCost): TimePart {
+  const layers = cost.numMicroBatches * cost.layersPerStage;
+  const isFirst = cost.slowestStage === 'only' || cost.slowestStage === 'first';
+  const isLast = cost.slowestStage === 'only' || cost.slowestStage === 'last';
+  const counted = `${cost.numMicroBatches} micro-batches × ${cost.layersPerStage} layers`;
+  const recomputed =
+    plan.recompute.mode === 'full'
+      ? cost.layer.operators
+      : plan.recompute.mode === 'selective'
+        ? cost.layer.operators.filter((operator) => operator.isCoreAttention)
+        : [];
+  const ends = (end: LayerCost) => [
+    ...operatorParts(end, 'forwardSeconds', cost.numMicroBatches).map((p) => ({ ...p, label: `${p.label}, forward` })),
+    ...operatorParts(end, 'backwardSeconds', cost.numMicroBatches).map((p) => ({
+      ...p,
+      label: `${p.label}, backward`,
+    })),
+  ];
+  return timeSum(`Work of the slowest stage (${cost.slowestStage})`, 'sum of its operators over all micro-batches', [
+    timeSum('Forward', counted, operatorParts(cost.layer, 'forwardSeconds', layers)),
+    timeSum('Backward', counted, operatorParts(cost.layer, 'backwardSeconds', layers)),
+    timeSum(
+      'Recomputation',
+      `${counted}, ${plan.recompute.mode}`,
+      recomputed.map((o) => timeLeaf(o.label, o.forwardSeconds * layers, o.source)),
+    ),
+    ...(isFirst ? [timeSum('Embedding', 'first stage', ends(cost.embedding))] : []),
+    ...(isLast ? [timeSum('Head and loss', 'last stage', ends(cost.head))] : []),
+    timeLeaf('Host time between kernels', cost.layerOverheadSeconds * layers, 'calibration: layerOverheadSeconds'),
+  ]);
+}
+
+/** The step time as a tree; the root is stepSeconds. */
+export function timeParts(plan: Plan, cost: StepCost): TimePart {
+  const schedule = schedules[plan.schedule.name as PlannedSchedule];
+  const root = timeSum('Step time', 'pipeline, then what follows it (REFERENCE §6)', [
+    timeSum('Pipeline', `${schedule.label} over ${plan.pp} stages`, [
+      stageWork(plan, cost),
+      timeLeaf(
+        'Bubble: filling and draining the pipeline',
+        cost.pipeline.bubble,
+        `${schedule.label} closed form (REFERENCE §6)`,
+      ),
+      timeLeaf('Waiting for sends between stages', cost.pipeline.sends, 'latency + bytes ÷ bandwidth (REFERENCE §5.1)'),
+    ]),
+    timeLeaf('Gradient reduction over DP, not hidden', cost.gradReduce.exposedSeconds, 'REFERENCE §5.3–5.4'),
+    timeLeaf('Parameter gather over DP, not hidden', cost.paramGather.exposedSeconds, 'REFERENCE §5.3–5.4'),
+    timeLeaf(
+      'Tied-embedding gradient exchange',
+      cost.embeddingExchange.exposedSeconds,
+      'REFERENCE §1, first and last stage',
+    ),
+    timeLeaf('Optimizer', cost.optimizerSeconds, 'bytes ÷ memory bandwidth (REFERENCE §4.4)'),
+    timeLeaf('Fixed time per step', cost.overheadSeconds, 'calibration: stepOverheadSeconds'),
+  ]);
+  return { ...root, seconds: cost.stepSeconds };
+}
+
+/** Peak memory of one stage as a tree of categories. */
+export function memoryParts(problem: Problem, plan: Plan, stageIndex: number): MemoryPart {
+  const items = stageMemoryItems(problem, plan, stageIndex);
+  const labels = {
+    weights: 'Weights',
+    gradients: 'Gradients',
+    optimizer: 'Optimizer states',
+    activations: 'Activations',
+    workspace: 'Workspace',
+  };
+  const children = Object.entries(labels).map(([category, label]) => {
+    const own = items.filter((item) => item.category === category);
+    return {
+      label,
+      bytes: own.reduce((sum, item) => sum + item.bytes, 0),
+      source: 'sum of its items',
+      children: own.map((item) => ({ label: item.label, bytes: item.bytes, source: item.source, children: [] })),
+    };
+  });
+  return {
+    label: `Peak memory of stage ${stageIndex + 1} of ${plan.pp}`,
+    bytes: children.reduce((sum, part) => sum + part.bytes, 0),
+    source: 'REFERENCE §3',
+    children,
+  };
+}

@@ -1,0 +1,94 @@
+/** The waterfall from the ideal to the step time: how much each kind of loss costs, and what would shrink it. */
+import type { Plan, WaterfallStep } from '../../schema/index.ts';
+import type { Problem } from '../problem.ts';
+import type { StepCost } from '../step.ts';
+import { stepFlops } from '../summary.ts';
+import type { OperatorKind } from '../workload/operators.ts';
+
+/** Losses in the order of the waterfall, each with what it is and what would shrink it. */
+const losses = {
+  kernels: {
+    label: 'Kernels below peak',
+    why: 'Matmuls and attention run below the dense peak; larger micro-batches or a smaller tp make their shapes better.',
+  },
+  recompute: {
+    label: 'Recomputation',
+    why: 'Forward work repeated in backward to save memory; a lighter mode saves it if memory allows.',
+  },
+  elementwise: {
+    label: 'Element-wise kernels',
+    why: 'Norms, activations, dropout and residuals are bound by memory bandwidth; sequence parallelism splits part of them.',
+  },
+  tensorParallel: {
+    label: 'Tensor-parallel communication',
+    why: 'Activations summed over the tp group in every layer; a smaller tp or overlap reduces it.',
+  },
+  host: { label: 'Host time', why: 'Gaps between kernels while the host launches the next.' },
+  imbalance: {
+    label: 'Stage imbalance',
+    why: 'The stage with the head (or embedding) works longer and the others wait for it.',
+  },
+  bubble: {
+    label: 'Pipeline bubble',
+    why: 'Ranks idle while the pipeline fills and drains; more micro-batches per pipeline or interleaving shrink it.',
+  },
+  sends: { label: 'Pipeline sends', why: 'Ranks wait for activations of the neighbouring stage.' },
+  dataParallel: {
+    label: 'Data-parallel communication',
+    why: 'Gradients reduced and weights gathered over dp, as far as backward and forward do not hide it.',
+  },
+  embedding: {
+    label: 'Tied-embedding exchange',
+    why: 'First and last stage sum the gradients of the matrix that both hold.',
+  },
+  optimizer: {
+    label: 'Optimizer',
+    why: 'Adam reads and writes every state once; the distributed optimizer divides it by dp.',
+  },
+  fixed: { label: 'Fixed time per step', why: 'Data loading, loss and norm synchronisation, logging.' },
+} as const;
+
+/** Seconds of each kind of operator on the mean stage: its share of the layers, and 1/pp of the two ends. */
+function meanSeconds(cost: StepCost, numLayers: number, pp: number): (kind: OperatorKind) => number {
+  const m = cost.numMicroBatches;
+  const both = (part: StepCost['layer'], kind: OperatorKind) => part.forward[kind] + part.backward[kind];
+  return (kind) =>
+    ((m * numLayers) / pp) * both(cost.layer, kind) + (m / pp) * (both(cost.embedding, kind) + both(cost.head, kind));
+}
+
+/**
+ * From the ideal to the step time. Work is taken as the mean over stages, and what the slowest stage has beyond the mean
+ * is imbalance; so the steps add up to stepSeconds.
+ */
+export function waterfallOf(problem: Problem, plan: Plan, cost: StepCost): WaterfallStep[] {
+  const flops = stepFlops(problem, plan.recompute);
+  const ideal = flops.model / flops.peakPerSecond;
+  const { numLayers } = problem.model;
+  const mean = meanSeconds(cost, numLayers, plan.pp);
+  const layers = (cost.numMicroBatches * numLayers) / plan.pp;
+  const arithmetic = mean('matmul') + mean('attention');
+  const recompute = layers * cost.recomputeSeconds;
+  const host = layers * cost.layerOverheadSeconds;
+  const meanWork = arithmetic + mean('elementwise') + mean('communication') + recompute + host;
+  const seconds: Record<keyof typeof losses, number> = {
+    kernels: arithmetic - ideal,
+    recompute,
+    elementwise: mean('elementwise'),
+    tensorParallel: mean('communication'),
+    host,
+    imbalance: cost.pipeline.busy - meanWork,
+    bubble: cost.pipeline.bubble,
+    sends: cost.pipeline.sends,
+    dataParallel: cost.gradReduce.exposedSeconds + cost.paramGather.exposedSeconds,
+    embedding: cost.embeddingExchange.exposedSeconds,
+    optimizer: cost.optimizerSeconds,
+    fixed: cost.overheadSeconds,
+  };
+  const why = 'The model’s FLOPs at the dense peak of every accelerator. No plan can be faster.';
+  const steps: WaterfallStep[] = [{ label: 'Ideal', seconds: ideal, kind: 'ideal', why }];
+  for (const [name, loss] of Object.entries(losses)) {
+    const lost = seconds[name as keyof typeof losses];
+    if (Math.abs(lost) > 1e-12) steps.push({ ...loss, seconds: lost, kind: 'loss' });
+  }
+  return steps;
+}
