@@ -46,6 +46,7 @@ function viewMenu(actions: MenuActions, isDevelopment: boolean): MenuItemConstru
     label: '&View',
     submenu: [
       { id: 'library', label: 'Library', accelerator: 'CmdOrCtrl+L', click: () => actions.send('library') },
+      { id: 'search', label: 'Search for Plans', click: () => actions.send('search') },
       {
         label: 'Theme',
         submenu: [theme('theme-system', 'As the System'), theme('theme-light', 'Light'), theme('theme-dark', 'Dark')],

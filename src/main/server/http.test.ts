@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
@@ -42,9 +42,13 @@ let door: HttpDoor;
 
 beforeEach(async () => {
   dir = mkdtempSync(path.join(os.tmpdir(), 'trainyard-http-'));
-  writeFileSync(path.join(dir, 'index.html'), '<h1>Trainyard</h1>');
+  const page = path.join(dir, 'page');
+  mkdirSync(page);
+  writeFileSync(path.join(page, 'index.html'), '<h1>Trainyard</h1>');
+  writeFileSync(path.join(dir, 'secret'), 'outside');
+  writeFileSync(path.join(dir, 'page-secret'), 'outside');
   services = fakeServices();
-  door = await openHttpDoor(services, { rendererDir: dir });
+  door = await openHttpDoor(services, { rendererDir: page });
 });
 afterEach(async () => {
   await door.close();
@@ -124,8 +128,9 @@ describe('the page', () => {
     expect(page.headers['content-security-policy']).toContain("default-src 'self'");
     expect(page.headers['x-content-type-options']).toBe('nosniff');
     for (const outside of [
-      '/..%2f..%2fetc%2fpasswd',
-      '/%2e%2e/%2e%2e/etc/passwd',
+      '/..%2fsecret',
+      '/..%2fpage-secret',
+      '/%2e%2e/secret',
       '/%00',
       '/%zz',
       '/none.js',

@@ -31,7 +31,7 @@ export async function fileBelow(dir: string, urlPath: string): Promise<{ file: s
     return undefined; // a malformed escape names no file
   }
   if (name.includes('\0')) return undefined;
-  const file = path.join(dir, path.normalize(name));
+  const file = path.join(dir, name);
   if (!file.startsWith(dir + path.sep)) return undefined;
   const found = await stat(file).catch(() => undefined);
   return found?.isFile() ? { file, size: found.size } : undefined;
