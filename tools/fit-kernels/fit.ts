@@ -8,6 +8,8 @@ export interface Row {
   readonly seconds: number;
   /** Whether the row matters in training: headline errors are over these. */
   readonly matters: boolean;
+  /** Factor on the row's loss in the fit. */
+  readonly weight: number;
   /** Size range the row is reported under. */
   readonly bucket: string;
 }
@@ -17,9 +19,6 @@ export interface CurveKind<Shape extends Row, Curve> {
   readonly toCurve: (values: readonly number[]) => Curve;
   readonly predict: (curve: Curve, row: Shape) => number;
 }
-
-/** Rows that do not matter in training still hold the launch cost down, at this weight. */
-const SIDE_WEIGHT = 0.3;
 
 /** The curve fitted to all rows, with in-sample errors and two-fold held-out errors. */
 export function fitCurve<Shape extends Row, Curve>(
@@ -60,11 +59,9 @@ function fitRows<Shape extends Row, Curve>(kind: CurveKind<Shape, Curve>, rows: 
     parameters: kind.parameters,
     residuals: (candidate) => {
       const curve = kind.toCurve(candidate);
-      return Float64Array.from(rows, (row) => {
-        const weight = row.matters ? 1 : SIDE_WEIGHT;
-        return weight * Math.log(kind.predict(curve, row) / row.seconds);
-      });
+      return Float64Array.from(rows, (row) => Math.log(kind.predict(curve, row) / row.seconds));
     },
+    weights: Float64Array.from(rows, (row) => row.weight),
   });
   return kind.toCurve(values);
 }

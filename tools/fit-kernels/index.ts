@@ -24,6 +24,7 @@ import {
   matmulRow,
   type MatmulDtype,
 } from './kinds.ts';
+import { printJson } from './print-json.ts';
 import { hasTable, readTable } from './tables.ts';
 
 /** Curve name → dtype in the matmul tables, and whose peak it is measured against. */
@@ -57,7 +58,8 @@ function fitAttention(folder: string, device: FitDevice): AcceleratorCurves['att
   const rows = readTable(folder, `attention_context_${device.table}.csv`)
     .filter((row) => row['dtype'] === 'bfloat16' && row['kv_dtype'] === 'bfloat16')
     .map(attentionRow);
-  return { bf16: fitCurve(attentionKind(ratesOf(device, 'bf16')), rows) };
+  const numHeadDims = new Set(rows.map((row) => row.headDim)).size;
+  return { bf16: fitCurve(attentionKind(ratesOf(device, 'bf16'), numHeadDims), rows) };
 }
 
 function fitCollective(folder: string, device: FitDevice): AcceleratorCurves['collective'] {
@@ -155,7 +157,7 @@ function main(): void {
   const fittedAt = isUnchanged ? previous.fittedAt : new Date().toISOString().slice(0, 10);
   const { format, version, source } = content;
   const file: KernelCurves = { format, version, fittedAt, source, accelerators };
-  writeFileSync(output, `${JSON.stringify(file, null, 2)}\n`);
+  writeFileSync(output, `${printJson(file)}\n`);
 }
 
 main();

@@ -14,8 +14,10 @@ export interface Parameter {
 
 export interface Problem {
   readonly parameters: readonly Parameter[];
-  /** Residual per row (log of predicted over measured, times the row's weight). */
+  /** Residual per row: log of predicted over measured. */
   readonly residuals: (values: readonly number[]) => Float64Array;
+  /** Factor on each row's loss. */
+  readonly weights: Float64Array;
 }
 
 const RESIDUAL_SCALE = 0.05;
@@ -75,8 +77,9 @@ function allResiduals(problem: Problem, logs: readonly number[]): Float64Array {
 
 function robustCost(problem: Problem, logs: readonly number[]): number {
   let sum = 0;
-  for (const residual of allResiduals(problem, logs)) {
-    sum += 2 * (Math.sqrt(1 + (residual / RESIDUAL_SCALE) ** 2) - 1);
+  for (const [row, residual] of allResiduals(problem, logs).entries()) {
+    const loss = 2 * (Math.sqrt(1 + (residual / RESIDUAL_SCALE) ** 2) - 1);
+    sum += weightOf(problem, row) * loss;
   }
   if (!Number.isFinite(sum)) throw new Error('the fit produced a residual that is not finite');
   return sum;
@@ -92,7 +95,7 @@ function normalEquations(problem: Problem, logs: readonly number[]): { matrix: n
     const moved = allResiduals(problem, logs.with(i, at(logs, i) + step));
     return moved.map((residual, row) => (residual - at(base, row)) / step);
   });
-  const weights = base.map((residual) => 1 / Math.sqrt(1 + (residual / RESIDUAL_SCALE) ** 2));
+  const weights = base.map((residual, row) => weightOf(problem, row) / Math.sqrt(1 + (residual / RESIDUAL_SCALE) ** 2));
   const weightedDot = (a: Float64Array, b: Float64Array): number => {
     let sum = 0;
     for (let row = 0; row < a.length; row += 1) sum += at(weights, row) * at(a, row) * at(b, row);
@@ -102,6 +105,11 @@ function normalEquations(problem: Problem, logs: readonly number[]): { matrix: n
     matrix: columns.map((a) => columns.map((b) => weightedDot(a, b))),
     gradient: columns.map((a) => weightedDot(a, base)),
   };
+}
+
+/** The row's weight; the prior residuals behind the rows have weight 1. */
+function weightOf(problem: Problem, row: number): number {
+  return problem.weights[row] ?? 1;
 }
 
 function damped(matrix: readonly number[][], damping: number): number[][] {

@@ -16,19 +16,21 @@ export interface AttentionShape {
  * |------------------------|-----------------------------------------------------------------------|-----------|------------|
  * | launchSeconds          | fixed cost: launches of the preparation and attention kernels         | s         | 1–60 µs    |
  * | peakEfficiency         | share of dense peak of the two matmuls alone                          | 0–1       | 0.1–0.98   |
- * | softmaxElements        | cost of one score's exponential and rescaling, as extra head elements | elements  | 1–400      |
+ * | softmaxElements        | cost of one score's exponential and rescaling, as extra head elements | elements  | 1–128      |
+ * | tunedHeadDimFactor     | time of a score at head size 128, the one kernels are tuned for       | –         | 0.75–1.25  |
  * | rowOverheadKeys        | fixed cost of one query row, as extra keys of a 128-wide head         | keys      | 1–8192     |
  * | queryPasses            | how often the queries and outputs cross the memory bus                | –         | 0.2–20     |
  * | keyValuePasses         | how often the keys and values do (read, rotate, write to the cache)   | –         | 0.1–20     |
  * | tailFraction           | share of the longest query block that runs after all others           | –         | 0.05–3     |
  * | sagFraction            | extra compute time of an endless kernel (power-capped clocks)         | 0–1       | 0.001–1    |
- * | sagHalfFlops           | kernel size at which half of that has set in                          | FLOP      | 1e9–1e15   |
+ * | sagHalfFlops           | kernel size at which half of that has set in                          | FLOP      | 1e9–1e13   |
  * | bytesPerElement        | size of one element of Q, K, V and O (not fitted)                     | bytes     |            |
  */
 export interface AttentionCurve {
   readonly launchSeconds: number;
   readonly peakEfficiency: number;
   readonly softmaxElements: number;
+  readonly tunedHeadDimFactor: number;
   readonly rowOverheadKeys: number;
   readonly queryPasses: number;
   readonly keyValuePasses: number;
@@ -40,8 +42,8 @@ export interface AttentionCurve {
 
 /** Query rows one thread block owns in FlashAttention-2 and the TensorRT-LLM context kernels. */
 const QUERY_BLOCK = 128;
-/** Head size that {@link AttentionCurve.rowOverheadKeys} is expressed in. */
-const REFERENCE_HEAD_DIM = 128;
+/** Head size that libraries tune for, and that {@link AttentionCurve.rowOverheadKeys} is expressed in. */
+const TUNED_HEAD_DIM = 128;
 
 /**
  * FLOP of one causal attention forward call: QKᵀ and PV, each 2·s²·dh per head, halved by the causal mask.
@@ -72,11 +74,22 @@ export function attentionSeconds(curve: AttentionCurve, device: DeviceRates, sha
   const keyValueBytes = curve.keyValuePasses * 2 * numKvHeads * bytesPerHead;
   const memory = (queryBytes + keyValueBytes) / device.memoryBytesPerSecond;
   const flopsRate = device.peakFlopsPerSecond * curve.peakEfficiency;
-  const secondsPerScore = (4 * (headDim + curve.softmaxElements)) / flopsRate;
+  const secondsPerScore = (4 * elementsPerScore(curve, headDim)) / flopsRate;
   const sag = 1 + (curve.sagFraction * flops) / (flops + curve.sagHalfFlops);
   const numRows = batch * numHeads * seqLen;
   const scores = ((numRows * seqLen) / 2) * secondsPerScore * sag;
-  const rows = ((numRows * curve.rowOverheadKeys) / 2) * ((4 * REFERENCE_HEAD_DIM) / flopsRate);
+  const rows = ((numRows * curve.rowOverheadKeys) / 2) * ((4 * TUNED_HEAD_DIM) / flopsRate);
   const longestBlock = QUERY_BLOCK * seqLen * secondsPerScore * device.numMultiprocessors;
   return curve.launchSeconds + memory + scores + rows + curve.tailFraction * longestBlock;
+}
+
+/**
+ * Head elements one score costs: dh + softmax, scaled at 128 and blended linearly towards 64 and 256, the sizes that
+ * general kernels serve. Bounds of the two parameters keep it increasing in headDim.
+ */
+function elementsPerScore(curve: AttentionCurve, headDim: number): number {
+  const plain = headDim + curve.softmaxElements;
+  const distance = headDim < TUNED_HEAD_DIM ? 2 * (1 - headDim / TUNED_HEAD_DIM) : headDim / TUNED_HEAD_DIM - 1;
+  const gain = (1 - curve.tunedHeadDimFactor) * (TUNED_HEAD_DIM + curve.softmaxElements);
+  return plain - gain * Math.max(0, 1 - distance);
 }

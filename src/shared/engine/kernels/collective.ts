@@ -19,12 +19,16 @@ export interface CollectiveCall {
  * | baseSeconds          | fixed cost of the kernel                                             | s       | 0.1–60 µs     |
  * | stepSeconds          | cost of one of the ring's steps (n−1, for allReduce 2(n−1))          | s       | 0.01–30 µs    |
  * | fillSeconds          | time one chunk costs besides its bytes: sets the half-bandwidth size | s       | 0.001–1000 µs |
+ * | bulkStepSeconds      | extra cost of a step in the protocol that NCCL uses for large arrays | s       | 1 ns–100 µs   |
+ * | bulkRankBytes        | array size per rank at which that protocol is half taken             | bytes   | 1e4–1.6e7     |
  * | busBandwidths        | bus bandwidth of endless arrays by rank count, ascending             | bytes/s | 1e8–2e12      |
  */
 export interface CollectiveCurve {
   readonly baseSeconds: number;
   readonly stepSeconds: number;
   readonly fillSeconds: number;
+  readonly bulkStepSeconds: number;
+  readonly bulkRankBytes: number;
   readonly busBandwidths: readonly BusBandwidth[];
 }
 
@@ -34,6 +38,9 @@ export interface BusBandwidth {
 }
 
 export type CollectiveCurves = Readonly<Record<CollectiveOp, CollectiveCurve>>;
+
+/** The change of protocol spreads over about one doubling of size: channel counts change with it. */
+const BULK_SHARPNESS = 4;
 
 /**
  * Bytes that cross the slowest link per byte of the array: busBw = factor·S/t.
@@ -47,7 +54,7 @@ export function busFactor(op: CollectiveOp, numRanks: number): number {
 /**
  * Seconds of one collective inside a node; 0 for one rank or an empty array.
  *
- * Form: base + steps·step + T + 2·√(T·fill) with T = busFactor·S/busBandwidth. The root is what pipelining over the
+ * Form: base + steps·(step + bulk) + T + 2·√(T·fill) with T = busFactor·S/busBandwidth. The root is what pipelining over the
  * best chunk size costs: (T/c)·c + fill·T/c + c is smallest at c = √(T·fill). So S at half bandwidth grows with fill.
  * Assumes: all ranks on one node; beyond the largest measured count the bus bandwidth stays that of the largest.
  * Source: latency of ring steps and bandwidths as REFERENCE §5.1–5.2; fitted by tools/fit-kernels, docs/KERNELS.md.
@@ -57,8 +64,10 @@ export function collectiveSeconds(curves: CollectiveCurves, call: CollectiveCall
   if (numRanks <= 1 || bytes <= 0) return 0;
   const curve = curves[op];
   const steps = op === 'allReduce' ? 2 * (numRanks - 1) : numRanks - 1;
+  const bulkShare = 1 / (1 + (curve.bulkRankBytes / (bytes / numRanks)) ** BULK_SHARPNESS);
+  const stepSeconds = curve.stepSeconds + bulkShare * curve.bulkStepSeconds;
   const transfer = (busFactor(op, numRanks) * bytes) / busBandwidth(curve.busBandwidths, numRanks);
-  return curve.baseSeconds + steps * curve.stepSeconds + transfer + 2 * Math.sqrt(transfer * curve.fillSeconds);
+  return curve.baseSeconds + steps * stepSeconds + transfer + 2 * Math.sqrt(transfer * curve.fillSeconds);
 }
 
 /** Bytes/s at a rank count: linear between measured counts in log2(n), constant outside them. */

@@ -82,7 +82,7 @@ describe.each(matmulCases())('matmulSeconds, $name', ({ seconds, peak }) => {
 });
 
 describe('matmul curves reproduce measured latencies', () => {
-  // Rows of the source tables (gemm_perf.parquet, bfloat16), milliseconds.
+  // Shares of dense peak that the measured latencies of these shapes come to (tables and REFERENCE §4.1).
   test.each([
     ['a100-sxm', { m: 4096, n: 4096, k: 4096 }, 0.86],
     ['a100-sxm', { m: 8192, n: 8192, k: 8192 }, 0.84],
@@ -157,7 +157,7 @@ describe.each(accelerators.map(([id, curves]) => ({ id, curves })))('attentionSe
     const shape = { batch: 1, seqLen: 65_536, numHeads: 16, numKvHeads: 8, headDim: 128 };
     const ratio = seconds({ ...shape, seqLen: 131_072 }) / seconds(shape);
     expect(ratio).toBeGreaterThan(3.7);
-    expect(ratio).toBeLessThanOrEqual(4.05);
+    expect(ratio).toBeLessThanOrEqual(4.2);
   });
 });
 

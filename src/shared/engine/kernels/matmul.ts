@@ -23,18 +23,19 @@ export interface MatmulShape {
  * | launchSeconds                | fixed cost of one kernel                                         | s        | 0.1–20 µs   |
  * | peakEfficiency               | share of dense peak of one full wave of 256×128 tiles, k → ∞     | 0–1      | 0.2–0.98    |
  * | depthOverheadElements        | pipeline fill and write-back of a tile, as extra depth           | k elem.  | 1–4096      |
- * | memoryEfficiency             | share of the memory rate that the operands are streamed at       | 0–1.3    | 0.2–1.3     |
+ * | memoryEfficiency             | share of the memory rate that the operands are streamed at       | 0–1      | 0.2–1       |
  * | overlapExponent              | p of (c^p + m^p)^(1/p): 1 = compute and memory add, ∞ = overlap  | –        | 1–8         |
  * | sagFraction                  | extra compute time of an endless kernel (power-capped clocks)    | 0–1      | 0.001–1     |
- * | sagHalfFlops                 | kernel size at which half of that has set in                     | FLOP     | 1e9–1e14    |
+ * | sagHalfFlops                 | kernel size at which half of that has set in                     | FLOP     | 1e9–3e13    |
  * | tileTrafficElements          | operand feed cost of a tile: weight of (1/rows + 1/columns)      | elements | 0.1–1000    |
  * | splitSeconds                 | extra cost of splitting k over several tiles                     | s        | 0.01–50 µs  |
  * | waveRoundingFraction         | 1: the last wave costs a full wave; 0: it costs its filling      | 0–1      | 0.01–1      |
+ * | cachedBytes                  | operands the benchmark's repetitions found in L2 already         | bytes    | 1e4–1.5e8   |
  * | castBytesPerElement          | HBM bytes per element of A to quantise it first (0: none)        | bytes    | 0 or 0.1–60 |
  * | operandBytesPerElement       | size of one element of A and B (not fitted)                      | bytes    |             |
  * | outputBytesPerElement        | size of one element of C (not fitted)                            | bytes    |             |
  *
- * memoryEfficiency above 1 means that the benchmark's operands were still in the L2 cache.
+ * A benchmark repeats one shape, so small operands never leave L2; pass `cachedBytes: 0` for operands that come cold.
  */
 export interface MatmulCurve {
   readonly launchSeconds: number;
@@ -47,6 +48,7 @@ export interface MatmulCurve {
   readonly tileTrafficElements: number;
   readonly splitSeconds: number;
   readonly waveRoundingFraction: number;
+  readonly cachedBytes: number;
   readonly castBytesPerElement: number;
   readonly operandBytesPerElement: number;
   readonly outputBytesPerElement: number;
@@ -82,8 +84,9 @@ export function matmulSeconds(curve: MatmulCurve, device: DeviceRates, shape: Ma
   const flops = 2 * m * n * k;
   if (flops <= 0) return 0;
   const memoryRate = device.memoryBytesPerSecond * curve.memoryEfficiency;
-  const operandBytes = curve.operandBytesPerElement * (m * k + k * n);
-  const memory = (operandBytes + curve.outputBytesPerElement * m * n) / memoryRate;
+  const bytes = curve.operandBytesPerElement * (m * k + k * n) + curve.outputBytesPerElement * m * n;
+  // Nearly all of a small working set is cached, all but `cachedBytes` of a large one is not; the share grows smoothly.
+  const memory = (bytes * bytes) / (bytes + curve.cachedBytes) / memoryRate;
   // The sag multiplies a time that grows with size, so the product still grows (REFERENCE §4.1: power-capped clocks).
   const sag = 1 + (curve.sagFraction * flops) / (flops + curve.sagHalfFlops);
   const compute = sag * fastestTilingSeconds(curve, device, shape, memoryRate);
