@@ -1,0 +1,18 @@
+import type { Component } from 'vue';
+
+export interface MenuItem {
+  id: string;
+  label: string;
+  icon?: Component;
+  danger?: boolean;
+}
+
+export interface ToastMessage {
+  id: number;
+  tone: 'ok' | 'danger';
+  title: string;
+  text?: string;
+  action?: { label: string; run: () => void };
+  /** Milliseconds until it leaves by itself; hover and focus pause that. */
+  duration: number;
+}
