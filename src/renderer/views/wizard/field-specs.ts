@@ -1,0 +1,402 @@
+/** Every field of a scenario that the wizard shows: where it is, what it is called, its unit and its help. */
+import { formatNumber, parseCount } from '#shared/units.ts';
+
+export interface Choice {
+  value: string | null;
+  label: string;
+}
+
+interface Common {
+  path: string;
+  label: string;
+  unit?: string;
+  help?: string;
+}
+export type FieldSpec = Common &
+  (
+    | { kind: 'count' | 'number' | 'percent'; nullable?: boolean }
+    | { kind: 'text'; nullable?: boolean; multiline?: boolean }
+    | { kind: 'choice'; choices: readonly Choice[] }
+    | { kind: 'toggle' }
+  );
+
+export interface FieldGroup {
+  title: string;
+  /** A part of the scenario that may be absent: shown with a switch that sets it to `initial` or null. */
+  optional?: { path: string; label: string; help: string; initial: unknown };
+  /** Folded away at first: right as it is for most. */
+  isFolded?: boolean;
+  fields: readonly FieldSpec[];
+}
+
+const choices = (...pairs: readonly (readonly [string | null, string])[]): Choice[] =>
+  pairs.map(([value, label]) => ({ value, label }));
+
+export const modelGroups: readonly FieldGroup[] = [
+  {
+    title: 'Size',
+    fields: [
+      { path: 'model.numLayers', kind: 'count', label: 'Layers' },
+      { path: 'model.hiddenSize', kind: 'count', label: 'Hidden size', help: 'Width of the residual stream.' },
+      {
+        path: 'model.ffnHiddenSize',
+        kind: 'count',
+        label: 'Feed-forward size',
+        help: 'Inner width of the MLP; one branch of it when gated.',
+      },
+      { path: 'model.vocabSize', kind: 'count', label: 'Vocabulary', unit: 'tokens', help: 'Before padding.' },
+    ],
+  },
+  {
+    title: 'Attention',
+    fields: [
+      { path: 'model.numHeads', kind: 'count', label: 'Query heads' },
+      {
+        path: 'model.numKvHeads',
+        kind: 'count',
+        label: 'Key/value heads',
+        help: 'Fewer than query heads means grouped-query attention.',
+      },
+      { path: 'model.headDim', kind: 'count', label: 'Head size' },
+      {
+        path: 'model.maxPositions',
+        kind: 'count',
+        nullable: true,
+        label: 'Longest sequence',
+        unit: 'tokens',
+        help: 'Length of a learned position table; empty where there is none.',
+      },
+      {
+        path: 'model.positions',
+        kind: 'choice',
+        label: 'Positions',
+        choices: choices(
+          ['learned', 'Learned table'],
+          ['rotary', 'Rotary (RoPE)'],
+          ['alibi', 'ALiBi'],
+          ['none', 'None'],
+        ),
+      },
+    ],
+  },
+  {
+    title: 'Kind',
+    fields: [
+      {
+        path: 'model.family',
+        kind: 'choice',
+        label: 'Family',
+        choices: choices(['gpt', 'GPT style'], ['llama', 'Llama style']),
+      },
+      {
+        path: 'model.normalization',
+        kind: 'choice',
+        label: 'Normalization',
+        choices: choices(['layernorm', 'LayerNorm'], ['rmsnorm', 'RMSNorm']),
+      },
+      { path: 'model.gatedFfn', kind: 'toggle', label: 'Gated feed-forward', help: 'SwiGLU: three matrices, not two.' },
+      {
+        path: 'model.tiedEmbeddings',
+        kind: 'toggle',
+        label: 'Tied embeddings',
+        help: 'Input embedding and output head share their weights.',
+      },
+    ],
+  },
+  {
+    title: 'Fine print',
+    isFolded: true,
+    fields: [
+      { path: 'model.qkvBias', kind: 'toggle', label: 'Bias in attention projections' },
+      { path: 'model.ffnBias', kind: 'toggle', label: 'Bias in the feed-forward part' },
+      { path: 'model.qkNorm', kind: 'toggle', label: 'Norm on queries and keys' },
+      { path: 'model.dropout', kind: 'toggle', label: 'Dropout in training', help: 'Its masks are kept in memory.' },
+    ],
+  },
+];
+
+export const clusterGroups: readonly FieldGroup[] = [
+  {
+    title: 'Accelerators',
+    fields: [
+      { path: 'cluster.numAccelerators', kind: 'count', label: 'Accelerators', help: 'In all. Whole nodes.' },
+      { path: 'cluster.acceleratorsPerNode', kind: 'count', label: 'Per node' },
+    ],
+  },
+  {
+    title: 'Scale-up links (NVLink and its like)',
+    fields: [
+      {
+        path: 'cluster.scaleUp.domainSize',
+        kind: 'count',
+        label: 'Domain size',
+        unit: 'accelerators',
+        help: 'How many reach each other over these links.',
+      },
+      {
+        path: 'cluster.scaleUp.bandwidthGBps',
+        kind: 'number',
+        label: 'Bandwidth',
+        unit: 'GB/s',
+        help: 'Per accelerator and direction.',
+      },
+      {
+        path: 'cluster.scaleUp.kind',
+        kind: 'choice',
+        label: 'Wiring',
+        choices: choices(
+          ['switched', 'Switched (NVSwitch)'],
+          ['ring', 'Ring'],
+          ['torus', 'Torus'],
+          ['pairwise', 'Pairs only'],
+        ),
+      },
+    ],
+  },
+  {
+    title: 'Scale-out network',
+    fields: [
+      {
+        path: 'cluster.scaleOut.nicsPerAccelerator',
+        kind: 'number',
+        label: 'NICs per accelerator',
+        help: 'One half when two share one.',
+      },
+      {
+        path: 'cluster.scaleOut.bandwidthGbps',
+        kind: 'number',
+        label: 'Bandwidth per NIC',
+        unit: 'Gb/s',
+        help: 'Per direction, in gigabits.',
+      },
+      { path: 'cluster.scaleOut.latencyUs', kind: 'number', label: 'Latency', unit: 'µs' },
+      {
+        path: 'cluster.scaleOut.oversubscription',
+        kind: 'number',
+        label: 'Oversubscription',
+        unit: ': 1',
+        help: '1 is full bisection; 2 halves what crosses the fabric.',
+      },
+      {
+        path: 'cluster.scaleOut.inNetworkReduction',
+        kind: 'toggle',
+        label: 'Reduction in the switches',
+        help: 'SHARP and its like.',
+      },
+    ],
+  },
+  {
+    title: 'Price',
+    optional: {
+      path: 'cluster.price',
+      label: 'Count what it costs',
+      help: 'Without a price, plans have no cost.',
+      initial: { currency: 'USD', perAcceleratorHour: 2, source: 'user', date: null },
+    },
+    fields: [
+      { path: 'cluster.price.perAcceleratorHour', kind: 'number', label: 'Price', unit: 'per accelerator-hour' },
+      { path: 'cluster.price.currency', kind: 'text', label: 'Currency', help: 'Three letters, e.g. USD or EUR.' },
+      { path: 'cluster.price.source', kind: 'text', label: 'Where the price comes from' },
+      { path: 'cluster.price.date', kind: 'text', nullable: true, label: 'As of', help: 'Date of the price.' },
+    ],
+  },
+  {
+    title: 'Host',
+    isFolded: true,
+    optional: {
+      path: 'cluster.host',
+      label: 'Host memory is known',
+      help: 'Needed for offloading, by later versions.',
+      initial: { memoryGiB: 2048, linkGBps: 64 },
+    },
+    fields: [
+      { path: 'cluster.host.memoryGiB', kind: 'number', label: 'Memory per node', unit: 'GiB' },
+      { path: 'cluster.host.linkGBps', kind: 'number', label: 'Link per accelerator', unit: 'GB/s' },
+    ],
+  },
+  {
+    title: 'Storage',
+    isFolded: true,
+    optional: {
+      path: 'cluster.storage',
+      label: 'Storage is known',
+      help: 'Needed for checkpoints, by later versions.',
+      initial: { readGBps: 100, writeGBps: 100 },
+    },
+    fields: [
+      { path: 'cluster.storage.readGBps', kind: 'number', label: 'Read', unit: 'GB/s' },
+      { path: 'cluster.storage.writeGBps', kind: 'number', label: 'Write', unit: 'GB/s' },
+    ],
+  },
+];
+
+export const jobGroups: readonly FieldGroup[] = [
+  {
+    title: 'Batch and length',
+    fields: [
+      { path: 'job.globalBatchSize', kind: 'count', label: 'Global batch', unit: 'sequences per step' },
+      { path: 'job.seqLen', kind: 'count', label: 'Sequence length', unit: 'tokens' },
+      {
+        path: 'job.tokens',
+        kind: 'count',
+        nullable: true,
+        label: 'Tokens of the whole run',
+        unit: 'tokens',
+        help: 'E.g. 450B or 15.6T. Left empty, plans have no days and no cost.',
+      },
+      {
+        path: 'job.task',
+        kind: 'choice',
+        label: 'Task',
+        choices: choices(['pretrain', 'Pre-training'], ['sft', 'Fine-tuning of all weights'], ['lora', 'LoRA (later)']),
+      },
+    ],
+  },
+  {
+    title: 'Precision',
+    fields: [
+      {
+        path: 'job.precision.compute',
+        kind: 'choice',
+        label: 'Matrix multiplications',
+        choices: choices(['bf16', 'BF16'], ['fp16', 'FP16'], ['fp8', 'FP8 (later)'], ['fp32', 'FP32 (later)']),
+      },
+      {
+        path: 'job.precision.weights',
+        kind: 'choice',
+        label: 'Weights',
+        choices: choices(['bf16', 'BF16'], ['fp16', 'FP16'], ['fp32', 'FP32']),
+      },
+      {
+        path: 'job.precision.gradients',
+        kind: 'choice',
+        label: 'Gradients',
+        choices: choices(['fp32', 'FP32'], ['bf16', 'BF16'], ['fp16', 'FP16']),
+      },
+      {
+        path: 'job.precision.optimizer',
+        kind: 'choice',
+        label: 'Optimizer',
+        choices: choices(['adam-fp32', 'Adam, FP32 states']),
+      },
+    ],
+  },
+  {
+    title: 'Framework',
+    fields: [
+      {
+        path: 'job.framework.family',
+        kind: 'choice',
+        label: 'Framework',
+        choices: choices(['megatron-lm', 'Megatron-LM']),
+        help: 'Its rules and defaults hold for every plan.',
+      },
+      {
+        path: 'job.framework.version',
+        kind: 'text',
+        nullable: true,
+        label: 'Version',
+        help: 'As its releases call themselves, e.g. core 0.13 or 2021. Empty: the newest.',
+      },
+    ],
+  },
+];
+
+export const constraintGroups: readonly FieldGroup[] = [
+  {
+    title: 'Limits',
+    fields: [
+      {
+        path: 'constraints.headroomFraction',
+        kind: 'percent',
+        label: 'Memory headroom',
+        unit: '% of usable memory',
+        help: 'Has to stay free for a plan to count as fitting.',
+      },
+      {
+        path: 'constraints.minMfu',
+        kind: 'percent',
+        nullable: true,
+        label: 'Least MFU',
+        unit: '%',
+        help: 'Slower plans are left out. Empty: no limit.',
+      },
+      {
+        path: 'constraints.maxAccelerators',
+        kind: 'count',
+        nullable: true,
+        label: 'Most accelerators',
+        help: 'Empty: all of the cluster.',
+      },
+      {
+        path: 'objective',
+        kind: 'choice',
+        label: 'Looking for',
+        choices: choices(
+          ['throughput', 'Highest throughput'],
+          ['time', 'Least time'],
+          ['cost', 'Least cost'],
+          ['energy', 'Least energy'],
+          ['memory-headroom', 'Most memory headroom'],
+          ['robust', 'Robust'],
+        ),
+      },
+    ],
+  },
+];
+
+export const notesGroup: FieldGroup = {
+  title: 'Notes',
+  fields: [
+    { path: 'notes', kind: 'text', multiline: true, label: 'Notes', help: 'Kept with the scenario and its file.' },
+  ],
+};
+
+/** Plan fields that a pin can hold to certain values; lists of numbers. */
+export const pinnableNumbers = [
+  { key: 'tp', label: 'TP', help: 'Tensor parallel degree.' },
+  { key: 'pp', label: 'PP', help: 'Pipeline parallel degree.' },
+  { key: 'vpp', label: 'VPP', help: 'Virtual stages per accelerator.' },
+  { key: 'microBatchSize', label: 'Micro-batch', help: 'Sequences at a time.' },
+] as const;
+
+export const steps = [
+  { id: 'question', label: 'Question', prefixes: [] },
+  { id: 'model', label: 'Model', prefixes: ['model'] },
+  { id: 'cluster', label: 'Cluster', prefixes: ['cluster'] },
+  { id: 'job', label: 'Job', prefixes: ['job'] },
+  { id: 'constraints', label: 'Constraints', prefixes: ['constraints', 'objective', 'notes', 'plan', 'name'] },
+] as const;
+export type StepId = (typeof steps)[number]['id'];
+
+/** The step that shows a path. */
+export function stepOf(path: string): StepId {
+  const root = path.split('.')[0] ?? '';
+  return steps.find((step) => (step.prefixes as readonly string[]).includes(root))?.id ?? 'constraints';
+}
+
+/** Digits with separators, exact: what `parseCount` reads back as the same number. */
+export function showNumber(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 12 });
+}
+/** 450B where that says it exactly, else all digits. */
+export function showCount(value: number): string {
+  if (value < 1e6) return showNumber(value);
+  for (const [factor, suffix] of [
+    [1e12, 'T'],
+    [1e9, 'B'],
+    [1e6, 'M'],
+  ] as const) {
+    if (value < factor) continue;
+    const short = `${formatNumber(value / factor, 5).replaceAll(',', '')}${suffix}`;
+    if (parseCount(short) === value) return short;
+  }
+  return showNumber(value);
+}
+export function parsePercent(text: string): number | null {
+  const value = parseCount(text.replace(/%\s*$/, ''));
+  return value === null ? null : Number((value / 100).toPrecision(12));
+}
+export function showPercent(fraction: number): string {
+  return showNumber(Number((fraction * 100).toPrecision(12)));
+}
