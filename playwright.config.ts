@@ -6,7 +6,7 @@ const executablePath = findChromium();
 
 export default defineConfig<object, { shell: Shell }>({
   testDir: 'e2e',
-  timeout: 45_000,
+  timeout: 60_000,
   expect: { timeout: 10_000 },
   workers: 2,
   forbidOnly: process.env.CI !== undefined,

@@ -112,7 +112,7 @@ test('a file named on the command line waits until the page listens', async ({ d
   writeFileSync(file, '{"half": ');
   const app = await startElectron(dataDir, [file]);
   const page = await app.firstWindow();
-  await expect(page.getByText('Could not import given.trainyard')).toBeVisible();
+  await expect(page.getByText('Could not import given.trainyard').first()).toBeVisible();
   await app.close();
 });
 

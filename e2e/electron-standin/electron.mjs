@@ -178,6 +178,8 @@ class WebContents extends EventEmitter {
   session = session.defaultSession;
   _url = 'about:blank';
   _expected = new Set();
+  _ctx = undefined; // the preload's world; an event that comes before there is one is lost, as in Electron
+  _open = undefined;
   constructor(win) {
     super();
     this._win = win;
