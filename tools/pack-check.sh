@@ -28,5 +28,10 @@ if find "$tmp/app" -name '*.map' -o -name '*.test.ts' | grep .; then
   echo "the package holds files that only development needs" >&2
   exit 1
 fi
-version=$(TRAINYARD_DATA_DIR="$tmp/data" node "$tmp/app/out/main/cli.js" --version)
-echo "packed $(du -sh "$tmp/packed/linux-unpacked/resources" | cut -f1), and its command line says: $version"
+# the command line of the package itself: resources, worker threads and the native module are all in use
+export TRAINYARD_DATA_DIR="$tmp/data"
+cli() { node "$tmp/app/out/main/cli.js" "$@"; }
+cli plan preset:llama-3.1-8b@8xh100-80gb-sxm --top 1 --json | node -e '
+  const { best } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+  if (best.length !== 1) throw new Error("the packed command line found no plan");'
+echo "packed $(du -sh "$tmp/packed/linux-unpacked/resources" | cut -f1); its command line says $(cli --version) and finds a plan"
