@@ -65,8 +65,10 @@ export function writeTextFile(file: string, text: string, { force = false } = {}
     new AppError('file-unwritable', `${file} cannot be written: ${reason}`, { path: file, remedy, cause });
   if (!force && existsSync(file)) throw fail('it is there already', 'Choose another name, or replace it with --force.');
   const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`);
+  let isMade = false;
   try {
     const handle = openSync(temporary, 'w');
+    isMade = true;
     try {
       writeSync(handle, text);
       fsyncSync(handle);
@@ -75,7 +77,7 @@ export function writeTextFile(file: string, text: string, { force = false } = {}
     }
     renameSync(temporary, file);
   } catch (cause) {
-    rmSync(temporary, { force: true });
+    if (isMade) rmSync(temporary, { force: true });
     throw fail(reasonOf(cause), 'Choose a place that you may write to.', cause);
   }
 }

@@ -6,7 +6,8 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '#shared/engine/index.ts';
 import type { Evaluation, Preview } from '#shared/contract.ts';
-import { checkChoices } from '#shared/formats/plan-args.ts';
+import { checkChoices, formatPlanArgs } from '#shared/formats/plan-args.ts';
+import { parseRunsText } from '#shared/formats/runs.ts';
 import {
   calibrationFileSchema,
   findAccelerator,
@@ -14,6 +15,7 @@ import {
   resolveScenario,
   type CalibrationFile,
   type Catalog,
+  type Plan,
   type PlanInput,
   type Scenario,
   type ScenarioInput,
@@ -21,6 +23,7 @@ import {
 import { formatPercent } from '#shared/units.ts';
 import { z } from 'zod';
 import {
+  completePlan,
   ENGINE_VERSION,
   evaluatePlan,
   problemTotals,
@@ -31,12 +34,15 @@ import {
   type SearchProgress,
 } from '../jobs/index.ts';
 import { loadCatalog, readResource } from './catalog.ts';
+import { validateRuns, type ValidationReport } from './validation.ts';
 
 export interface PlannerOptions {
   /** The folder with catalog, calibration and examples. */
   resourcesDir: string;
   /** Worker threads of a search; one per core where absent. */
   numWorkers?: number;
+  /** A calibration in place of the shipped one. */
+  calibration?: CalibrationFile;
 }
 
 export interface SearchRequest {
@@ -69,10 +75,10 @@ export class Planner {
   readonly #pool: SearchPool;
 
   /** Reads the shipped data. Throws AppError that names a damaged file. */
-  constructor({ resourcesDir, numWorkers }: PlannerOptions) {
+  constructor({ resourcesDir, numWorkers, calibration }: PlannerOptions) {
     const file = (name: string) => path.join(resourcesDir, 'calibration', name);
     this.catalog = loadCatalog(resourcesDir);
-    this.calibration = readResource(calibrationFileSchema, file('step-time.json'));
+    this.calibration = calibration ?? readResource(calibrationFileSchema, file('step-time.json'));
     this.evidence = evidenceOf(this.calibration);
     this.#engineCalibration = toCalibration(this.calibration, readResource(kernelCurvesSchema, file('kernels.json')));
     this.#pool = new SearchPool(numWorkers);
@@ -123,8 +129,19 @@ export class Planner {
     return evaluatePlan(this.problemOf(scenario), plan);
   }
 
+  /** A plan as the value of `--plan`; `evaluate` of it gives the same plan. */
+  argumentsOf(scenario: Scenario, plan: Plan): string {
+    const problem = this.problemOf(scenario);
+    return formatPlanArgs(plan, (input) => completePlan(problem, input));
+  }
+
   preview(scenario: Scenario): Preview {
     return problemTotals(this.problemOf(scenario));
+  }
+
+  /** Predicts measured runs (the text of a runs file). Throws AppError for a file that is none. */
+  validate(text: string, what: string): ValidationReport {
+    return validateRuns(parseRunsText(text, what), this.catalog, this.#engineCalibration);
   }
 
   search(scenario: Scenario, { top, onProgress }: SearchRequest): RunningSearch {

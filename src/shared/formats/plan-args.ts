@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { AppError, type ErrorCode } from '../errors.ts';
-import { issuesOf, planInputSchema, planSchema, type Constraints, type PlanInput } from '../schema/index.ts';
+import { issuesOf, planInputSchema, planSchema, type Constraints, type Plan, type PlanInput } from '../schema/index.ts';
 import { closest } from './closest.ts';
 
 export type Choices = Constraints['pin'];
@@ -162,6 +162,37 @@ export function parsePlanValue(value: unknown, name = 'plan'): PlanInput {
     remedy: first?.remedy ?? 'Correct the value.',
     issues,
   });
+}
+
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? `[${value.join('|')}]` : String(value);
+}
+
+/**
+ * A plan as arguments: its split, and every other field that is not what `complete` (the engine's completion of a
+ * partial plan) would take by itself. `parsePlanArgs` and `complete` give the same plan again.
+ */
+export function formatPlanArgs(plan: Plan, complete: (input: PlanInput) => Plan): string {
+  const { tp, pp, vpp, microBatchSize, recompute } = plan;
+  const split = { tp, pp, ...(vpp > 1 ? { vpp } : {}), microBatchSize };
+  const defaults = complete({ ...split, recompute: { mode: recompute.mode } });
+  const parts = Object.entries(split).map(([key, value]) => `${key}=${value}`);
+  parts.push(`recompute.mode=${recompute.mode}`);
+  for (const path of planPaths) {
+    const [value, usual] = [valueIn(plan, path), valueIn(defaults, path)];
+    if (value === undefined || (typeof value === 'object' && value !== null && !Array.isArray(value))) continue;
+    if (textOf(value) !== textOf(usual)) parts.push(`${path}=${textOf(value)}`);
+  }
+  return parts.join(',');
+}
+
+function valueIn(root: unknown, path: string): unknown {
+  let value = root;
+  for (const key of path.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = Object.entries(value).find(([name]) => name === key)?.[1];
+  }
+  return value;
 }
 
 function asChoice(path: string, text: string, place: Place): Choice {

@@ -1,0 +1,424 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { estimateSchema, planSchema, scenarioSchema } from '#shared/schema/index.ts';
+import type { Evaluation } from '#shared/contract.ts';
+import type { PlanAnswer } from '../services/answers.ts';
+import type { ImportReport } from '../services/provenance.ts';
+import type { ValidationReport } from '../services/validation.ts';
+import { runCommandLine } from './program.ts';
+
+const dir = mkdtempSync(path.join(os.tmpdir(), 'trainyard-cli-'));
+beforeAll(() => {
+  for (const [name, content] of Object.entries(files)) writeFileSync(path.join(dir, name), content);
+  mkdirSync(path.join(dir, 'folder'));
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const small = {
+  format: 'trainyard/scenario',
+  version: 1,
+  name: 'Small',
+  model: { preset: 'llama-3.2-1b' },
+  cluster: { accelerator: 'H100', numAccelerators: 8 },
+  job: { globalBatchSize: 64, seqLen: 2048, tokens: 1e9 },
+};
+const text = (change: object = {}) => JSON.stringify({ ...small, ...change });
+const run = (id: string, change: object = {}) => ({
+  id,
+  framework: 'Megatron-LM',
+  framework_version: '2021 (PTD-P)',
+  source: { title: 'SC21' },
+  model: { layers: 128, hidden: 25600, heads: 160, vocab: 51200, seq: 2048, gated: false, tied_embeddings: true },
+  cluster: { gpu: 'A100-80GB', gpus_per_node: 8, total_gpus: 3072, inter_node_gbps_per_gpu: 200 },
+  parallel: { tp: 8, pp: 64, dp: 6, mbs: 1, gbs: 3072, recompute: 'full', precision: 'fp16' },
+  measured: { step_s: 102.63 },
+  ...change,
+});
+const files: Record<string, string | Uint8Array> = {
+  'small.trainyard': text(),
+  'with-plan.trainyard': text({ plan: { tp: 3 } }),
+  'plan.json': '{"tp":2,"microBatchSize":4}',
+  'runs.json': JSON.stringify([run('gpt-1t'), run('unknown-tp', { parallel: {} })]),
+  'no-runs.json': JSON.stringify([run('unknown-tp', { parallel: {} })]),
+  'half.trainyard': text().slice(0, 90),
+  'empty.trainyard': '',
+  'binary.trainyard': new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe, 0x00]),
+  'newer.trainyard': text({ version: 2 }),
+  'other.json': '{"model_type":"llama"}',
+  'number.json': '7',
+  'type.trainyard': text({ model: { preset: 'gpt-1t', numLayers: 'many' } }),
+  'missing.trainyard': text({ job: { seqLen: 2048 } }),
+  'zero.trainyard': text({ cluster: { accelerator: 'H100', numAccelerators: 0 } }),
+  'negative.trainyard': text({ model: { preset: 'gpt-1t', hiddenSize: -1 } }),
+  'null.trainyard': text({ job: { ...small.job, globalBatchSize: Number.NaN } }),
+  'infinite.trainyard': text().replace('2048', '1e999'),
+  'unknown.trainyard': text({ model: { preset: 'gpt-9' } }),
+  'pin.trainyard': text({ constraints: { pin: { width: [1] } } }),
+  'two.trainyard': text({ job: { globalBatchSize: 0, seqLen: 'long' } }),
+  'bad-plan.json': '{"tp":"eight"}',
+};
+const at = (name: string) => path.join(dir, name);
+
+async function trainyard(args: readonly string[], columns = 120) {
+  let [out, err] = ['', ''];
+  const terminal = {
+    out: (piece: string) => void (out += piece),
+    err: (piece: string) => void (err += piece),
+    columns,
+    isWatched: false,
+    hasStyles: false,
+  };
+  const exitCode = await runCommandLine(terminal, args);
+  const json = (): unknown => JSON.parse(out);
+  return { exitCode, out, err, json };
+}
+type Ran = Awaited<ReturnType<typeof trainyard>>;
+const answerOf = ({ json }: Ran) => json() as PlanAnswer;
+const evaluationOf = ({ json }: Ran) => json() as Evaluation;
+const reportOf = ({ json }: Ran) => json() as ValidationReport;
+const importOf = ({ json }: Ran) => json() as ImportReport;
+
+describe('plan', () => {
+  test('the example: at least as fast as the published split, which is listed', async () => {
+    const ran = await trainyard(['plan', 'preset:gpt-1t@3072xA100-80GB', '--top', '5', '--json']);
+    expect([ran.exitCode, ran.err]).toEqual([0, '']);
+    const { best, frontier, reference, stats } = answerOf(ran);
+    for (const item of [...best, ...frontier]) {
+      planSchema.parse(item.plan);
+      estimateSchema.parse(item.estimate);
+    }
+    expect(best.filter((item: object) => 'reference' in item)).toHaveLength(1);
+    expect(best.length).toBeLessThanOrEqual(6);
+    expect(reference).toMatchObject({ label: 'published split', plan: { tp: 8, pp: 64, dp: 6 }, verdict: 'fits' });
+    expect(best[0]!.estimate.stepSeconds).toBeLessThanOrEqual(reference!.estimate.stepSeconds);
+    expect(best.at(-1)).toMatchObject({ plan: reference!.plan, reference: true });
+    expect(Object.keys(stats)).toEqual(
+      expect.arrayContaining(['enumerated', 'prunedByReason', 'evaluated', 'feasible', 'seconds', 'workers']),
+    );
+  });
+
+  test('is readable: a sentence, an aligned table, a chart, no colours, no wider than the terminal', async () => {
+    const { exitCode, out, err } = await trainyard(['plan', at('small.trainyard'), '--stats'], 90);
+    expect([exitCode, err]).toEqual([0, '']);
+    expect(out).toMatch(/TP \d+ · PP \d+ · DP \d+.*:\n.* a step.* MFU, .* of 79\.1 GiB/);
+    expect(out).toMatch(/^ *# +TP +PP/m);
+    expect(out).toMatch(/^Ideal +█+/m);
+    expect(out).toMatch(/^covered +[\d,]+$/m);
+    expect(out).not.toContain('\u001b');
+    const framed = out.split('\n').filter((line) => /[█─]/.test(line));
+    expect(framed.filter((line) => line.length > 90)).toEqual([]);
+  });
+
+  test('the printed arguments are the best plan', async () => {
+    for (const source of [at('small.trainyard'), 'preset:llama-3.1-405b@16384xh100']) {
+      const { out } = await trainyard(['plan', source, '--top', '1']);
+      const plan = /--plan '?([^'\n]+)/.exec(out)?.[1] ?? '';
+      const [best] = answerOf(await trainyard(['plan', source, '--top', '1', '--json'])).best;
+      const evaluation = evaluationOf(await trainyard(['evaluate', source, '--plan', plan, '--json']));
+      expect(evaluation.plan).toEqual(best!.plan);
+      expect(evaluation.estimate).toEqual(best!.estimate);
+    }
+  });
+
+  test('pins, exclusions and objectives hold', async () => {
+    const args = ['plan', at('small.trainyard'), '--json', '--pin', 'tp=2,4', '--exclude', 'recompute.mode=full,none'];
+    const { best, objective } = answerOf(await trainyard([...args, '--objective', 'memory-headroom', '--top', '30']));
+    expect(objective).toBe('memory-headroom');
+    expect(best.length).toBeGreaterThan(1);
+    for (const { plan } of best) expect([2, 4].includes(plan.tp) && plan.recompute.mode === 'selective').toBe(true);
+    const bytes = best.map(({ estimate }) => estimate.peakMemoryBytes);
+    expect(bytes).toEqual(bytes.toSorted((a, b) => a - b));
+  });
+
+  test('the answer does not depend on the number of workers', async () => {
+    const answer = async (workers: string) => {
+      const args = ['plan', 'preset:gpt-22b@64xa100', '--json', '--workers', workers];
+      const { stats, ...rest } = answerOf(await trainyard(args));
+      return { ...rest, stats: { ...stats, seconds: 0, workers: 0 } };
+    };
+    expect(await answer('3')).toEqual(await answer('1'));
+  });
+
+  test('answers no where nothing fits, and why', async () => {
+    const ran = await trainyard(['plan', 'preset:gpt-1t@8xa100', '--json']);
+    expect(ran.exitCode).toBe(1);
+    expect(answerOf(ran)).toMatchObject({ best: [], frontier: [], reference: null });
+    expect(answerOf(ran).whyEmpty.length).toBeGreaterThan(0);
+    expect((await trainyard(['plan', 'preset:gpt-1t@8xa100'])).out).toContain('No plan fits.');
+  });
+
+  test("says why the scenario's own plan is not listed", async () => {
+    const ran = await trainyard(['plan', at('with-plan.trainyard'), '--json']);
+    expect([ran.exitCode, answerOf(ran).reference]).toEqual([0, null]);
+    expect(ran.err).toMatch(/own plan is not listed: .*tp/);
+  });
+});
+
+describe('evaluate', () => {
+  const published = 'tp=8,pp=64,microBatchSize=1,recompute.mode=full,schedule.name=1f1b';
+
+  test('a good plan', async () => {
+    const args = ['evaluate', 'preset:gpt-1t@3072xA100-80GB', '--plan', published];
+    const ran = await trainyard([...args, '--json']);
+    expect([ran.exitCode, ran.err]).toEqual([0, '']);
+    expect(ran.json()).toMatchObject({ valid: true, violations: [], nearestPlan: null, verdict: 'fits', fixes: [] });
+    estimateSchema.parse(evaluationOf(ran).estimate);
+    const { out } = await trainyard(args);
+    expect(out).toMatch(/TP 8 · PP 64 · DP 6, .* fits:/);
+    expect(out).toMatch(/^stage 0 +█+.*GiB$/m);
+  });
+
+  test('a plan that breaks rules: every rule, the nearest plan, exit code 1', async () => {
+    const args = ['evaluate', at('small.trainyard'), '--plan', 'tp=3,pp=5'];
+    const ran = await trainyard([...args, '--json']);
+    expect(ran.exitCode).toBe(1);
+    expect(ran.json()).toMatchObject({ valid: false, verdict: null, estimate: null });
+    expect(evaluationOf(ran).violations.length).toBeGreaterThan(2);
+    planSchema.parse(evaluationOf(ran).nearestPlan);
+    expect((await trainyard(args)).out).toMatch(/is not valid\.\n {2}- .*\nNearest valid plan: .*\n {2}--plan /s);
+  });
+
+  test('a plan that runs out of memory: what would help, exit code 1', async () => {
+    const args = ['evaluate', 'preset:llama-3.1-8b@8xh100', '--plan', 'tp=1,mbs=4,recompute=none'];
+    const ran = await trainyard([...args, '--json']);
+    expect([ran.exitCode, evaluationOf(ran).verdict]).toEqual([1, 'out-of-memory']);
+    expect(evaluationOf(ran).fixes.length).toBeGreaterThan(0);
+    expect((await trainyard(args)).out).toMatch(/runs out of memory:[^]*What would help:/);
+  });
+
+  test("takes a plan file, and the scenario's own plan", async () => {
+    const fromFile = await trainyard(['evaluate', at('small.trainyard'), '--plan', at('plan.json'), '--json']);
+    expect(evaluationOf(fromFile).plan).toMatchObject({ tp: 2, dp: 4, microBatchSize: 4 });
+    expect(evaluationOf(await trainyard(['evaluate', at('with-plan.trainyard'), '--json'])).plan.tp).toBe(3);
+  });
+});
+
+describe('validate', () => {
+  test('predicted against measured, and why a row is skipped', async () => {
+    const ran = await trainyard(['validate', at('runs.json'), '--json']);
+    expect(ran.exitCode).toBe(0);
+    const { rows, summary } = reportOf(ran);
+    expect(rows.map((row) => row.id)).toEqual(['gpt-1t', 'unknown-tp']);
+    expect(rows[0]!.errorFraction).toBeCloseTo(rows[0]!.predicted.stepSeconds! / 102.63 - 1, 9);
+    expect(rows[1]!.skipped).toContain('parallel.tp');
+    expect(summary).toMatchObject({ stepTime: { count: 1 }, skipped: 1 });
+    const { out } = await trainyard(['validate', at('runs.json')]);
+    expect(out).toMatch(/Step time of 1 runs: mean absolute error [\d.]+ %[^]*^gpt-1t +[\d.]+ +102\.6 /m);
+    expect(out).toMatch(/^unknown-tp +unknown: .*parallel\.tp/m);
+  });
+
+  test('answers no where no row can be predicted', async () => {
+    expect((await trainyard(['validate', at('no-runs.json'), '--json'])).exitCode).toBe(1);
+  });
+});
+
+describe('import and export', () => {
+  test('import says what was read, filled in and missing', async () => {
+    const ran = await trainyard(['import', at('small.trainyard'), '--json']);
+    expect(ran.exitCode).toBe(0);
+    expect(ran.json()).toMatchObject({
+      kind: 'scenario',
+      model: { numLayers: 16 },
+      parameters: { total: 1_235_814_400, active: 1_235_814_400 },
+      provenance: {
+        'model.numLayers': 'preset llama-3.2-1b',
+        'cluster.numAccelerators': 'file',
+        'job.framework.family': 'default',
+      },
+      missing: [],
+      warnings: [],
+    });
+    expect(importOf(ran).assumed).toContain('job.precision.compute = "bf16"');
+    expect((await trainyard(['import', at('small.trainyard')])).out).toMatch(
+      /^model +Llama 3\.2 1B, 1\.24B parameters/m,
+    );
+  });
+
+  test('import -o writes a complete scenario once; --force replaces it', async () => {
+    const output = at('complete.trainyard');
+    expect((await trainyard(['import', at('small.trainyard'), '-o', output])).exitCode).toBe(0);
+    const scenario = scenarioSchema.parse(JSON.parse(readFileSync(output, 'utf8')));
+    expect(scenario.model.hiddenSize).toBe(2048);
+    const again = await trainyard(['import', at('with-plan.trainyard'), '-o', output]);
+    expect([again.exitCode, again.err]).toEqual([2, expect.stringMatching(/there already.*\n.*--force/)]);
+    expect(JSON.parse(readFileSync(output, 'utf8'))).toEqual(scenario);
+    expect((await trainyard(['import', at('with-plan.trainyard'), '-o', output, '--force'])).exitCode).toBe(0);
+    expect(JSON.parse(readFileSync(output, 'utf8'))).toMatchObject({ plan: { tp: 3 } });
+    expect(readdirSync(dir).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  test('an exported preset is a scenario that plans the same', async () => {
+    const output = at('exported.trainyard');
+    await trainyard(['export', 'preset:gpt-1t@3072xa100', '--as', 'trainyard', '-o', output]);
+    const evaluated = async (source: string) => (await trainyard(['evaluate', source, '--json'])).json();
+    expect(await evaluated(output)).toEqual(await evaluated('preset:gpt-1t@3072xa100'));
+    const { out } = await trainyard(['export', output]);
+    expect(out).toBe(readFileSync(output, 'utf8'));
+    expect((await trainyard(['export', output, '--as', 'json'])).json()).toMatchObject({
+      kind: 'scenario',
+      job: { seqLen: 2048 },
+    });
+  });
+});
+
+describe('the rest', () => {
+  test('catalog lists everything that can be named', async () => {
+    const { json } = await trainyard(['catalog', '--json']);
+    expect(Object.keys(json() as object)).toEqual(['accelerators', 'models', 'clusters', 'examples']);
+    expect((await trainyard(['catalog'])).out).toContain('preset:gpt-1t@3072xa100-80gb-sxm');
+  });
+
+  test('help and version', async () => {
+    for (const args of [['--help'], ['plan', '--help'], ['help'], []])
+      expect(await trainyard(args)).toMatchObject({
+        exitCode: 0,
+        out: expect.stringContaining('Usage: trainyard'),
+        err: '',
+      });
+    expect(await trainyard(['--version'])).toMatchObject({
+      exitCode: 0,
+      out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    });
+  });
+
+  test('commands and options are known (growth is to be seen)', async () => {
+    const { out } = await trainyard(['--help']);
+    const commands = [...out.matchAll(/^ {2}([a-z]+) /gm)].map((match) => match[1]!).filter((name) => name !== 'help');
+    const flags: Record<string, string[]> = {};
+    for (const command of commands) {
+      const help = (await trainyard([command, '--help'])).out;
+      flags[command] = [...help.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map((match) => match[1]!);
+    }
+    expect(flags).toMatchInlineSnapshot(`
+      {
+        "browser": [
+          "--port",
+          "--data-dir",
+          "--help",
+        ],
+        "catalog": [
+          "--json",
+          "--help",
+        ],
+        "evaluate": [
+          "--plan",
+          "--json",
+          "--help",
+        ],
+        "export": [
+          "--as",
+          "--output",
+          "--force",
+          "--json",
+          "--help",
+        ],
+        "import": [
+          "--output",
+          "--force",
+          "--json",
+          "--help",
+        ],
+        "plan": [
+          "--top",
+          "--objective",
+          "--pin",
+          "--exclude",
+          "--workers",
+          "--stats",
+          "--json",
+          "--help",
+        ],
+        "validate": [
+          "--calibration",
+          "--json",
+          "--help",
+        ],
+      }
+    `);
+  });
+});
+
+describe('bad input', () => {
+  const plan = (name: string) => ['plan', at(name)];
+  test.each<[string, string[], RegExp]>([
+    ['a text for a number', plan('type.trainyard'), /model\.numLayers.*"many"/],
+    ['a missing field', plan('missing.trainyard'), /job\.globalBatchSize.*is missing/],
+    ['zero', plan('zero.trainyard'), /cluster\.numAccelerators.*at least 1, found 0/],
+    ['a negative size', plan('negative.trainyard'), /model\.hiddenSize.*found -1/],
+    ['NaN', plan('null.trainyard'), /job\.globalBatchSize.*found null/],
+    ['infinity', plan('infinite.trainyard'), /job\.seqLen.*Infinity/],
+    ['several faults', plan('two.trainyard'), /2 faults:[^]*job\.globalBatchSize[^]*job\.seqLen/],
+    ['an unknown model', plan('unknown.trainyard'), /model\.preset.*gpt-9[^]*gpt-1t/],
+    ['an unknown pin', plan('pin.trainyard'), /constraints\.pin.*width/],
+    ['half a file', plan('half.trainyard'), /half\.trainyard is not valid JSON/],
+    ['an empty file', plan('empty.trainyard'), /empty/],
+    ['a binary file', plan('binary.trainyard'), /not text/],
+    ['a newer file', plan('newer.trainyard'), /version 2[^]*Update/],
+    ['another kind of file', plan('other.json'), /not a Trainyard scenario/],
+    ['a number', plan('number.json'), /not a Trainyard scenario/],
+    ['a folder', plan('folder'), /it is a folder/],
+    ['no such file', plan('nowhere.trainyard'), /no such file/],
+    ['a file below a file', plan('plan.json/x'), /not a folder/],
+    ['a preset without its prefix', ['plan', 'gpt-1t@8xa100'], /preset:gpt-1t@8xa100/],
+    ['an unknown preset', ['plan', 'preset:gpt-9@8xa100'], /gpt-9/],
+    ['a preset without a number', ['plan', 'preset:gpt-1t@a100'], /MODEL@COUNTxACCELERATOR/],
+    ['half a node', ['plan', 'preset:gpt-1t@12xa100'], /whole nodes of 8/],
+    ['--top 0', [...plan('small.trainyard'), '--top', '0'], /--top.*whole number from 1/],
+    ['--top many', [...plan('small.trainyard'), '--top', 'many'], /--top/],
+    ['--top nothing', [...plan('small.trainyard'), '--top'], /--top.*missing/],
+    ['an unknown objective', [...plan('small.trainyard'), '--objective', 'beauty'], /beauty[^]*throughput/],
+    ['an unknown pin option', [...plan('small.trainyard'), '--pin', 'tpp=8'], /tpp[^]*Did you mean tp/],
+    ['a pin without a value', [...plan('small.trainyard'), '--pin', 'tp'], /KEY=VALUE/],
+    ['a wrong exclusion', [...plan('small.trainyard'), '--exclude', 'tp=none'], /tp.*"none"/],
+    ['an unknown option', [...plan('small.trainyard'), '--fast'], /unknown option '--fast'/],
+    ['an unknown command', ['plna', 'x'], /unknown command 'plna'[^]*plan/],
+    ['no scenario', ['plan'], /missing required argument 'scenario'/],
+    ['two scenarios', ['plan', 'a', 'b'], /too many arguments/],
+    ['no plan', ['evaluate', at('small.trainyard')], /no plan to evaluate[^]*--plan/],
+    ['a nonsense plan', ['evaluate', at('small.trainyard'), '--plan', 'nonsense'], /"nonsense" is neither a file nor/],
+    ['a plan of unknown fields', ['evaluate', at('small.trainyard'), '--plan', 'width=8'], /no plan field "width"/],
+    ['a plan of wrong values', ['evaluate', at('small.trainyard'), '--plan', 'tp=0'], /tp must be at least 1/],
+    ['a wrong plan file', ['evaluate', at('small.trainyard'), '--plan', at('bad-plan.json')], /tp.*"eight"/],
+    ['a plan file that is none', ['evaluate', at('small.trainyard'), '--plan', at('half.trainyard')], /not valid JSON/],
+    ['no runs file', ['validate', at('nowhere.json')], /no such file/],
+    ['a runs file that is none', ['validate', at('small.trainyard')], /neither a list of measured runs/],
+    ['a wrong calibration', ['validate', at('runs.json'), '--calibration', at('other.json')], /format/],
+    ['two files', ['import', at('small.trainyard'), at('small.trainyard')], /one scenario file at a time/],
+    ['an unknown format', ['export', at('small.trainyard'), '--as', 'pdf'], /--as.*trainyard, json/],
+    ['an unwritable file', ['export', at('small.trainyard'), '-o', at('plan.json/x')], /cannot be written/],
+    ['a wrong port', ['browser', '--port', '99999'], /--port.*65535/],
+    ['an unusable data folder', ['browser', '--data-dir', at('plan.json/data')], /data folder[^]*--data-dir/],
+  ])('%s: exit code 2, the place and the remedy', async (_what, args, told) => {
+    const before = readdirSync(dir);
+    const { exitCode, out, err } = await trainyard(args);
+    expect({ exitCode, out }).toEqual({ exitCode: 2, out: '' });
+    expect(err).toMatch(told);
+    expect(err.split('\n').filter((line) => line !== '').length).toBeGreaterThan(1); // what is wrong, and what to do
+    expect(err).not.toMatch(/internal error|at file:|node_modules/);
+    expect(readdirSync(dir)).toEqual(before);
+  });
+
+  test('with --json the fault is the one document', async () => {
+    for (const args of [
+      ['plan', at('type.trainyard'), '--json'],
+      ['plan', at('type.trainyard'), '--json', '--top', '0'],
+    ]) {
+      const { exitCode, json, err } = await trainyard(args);
+      expect(exitCode).toBe(2);
+      expect(json()).toMatchObject({
+        error: {
+          code: expect.any(String),
+          path: expect.any(String),
+          remedy: expect.any(String),
+        },
+      });
+      expect(err).not.toBe('');
+    }
+  });
+
+  test('a data folder is not made by a refused command', () => {
+    expect(existsSync(at('plan.json/data'))).toBe(false);
+  });
+});

@@ -1,0 +1,92 @@
+import type { Evaluation } from '#shared/contract.ts';
+import { AppError } from '#shared/errors.ts';
+import type { PlanInput, Violation } from '#shared/schema/index.ts';
+import { formatBytes, formatSeconds } from '#shared/units.ts';
+import { describePlan } from '../services/answers.ts';
+import { openPlan, openScenario, type OpenedScenario } from '../services/sources.ts';
+import { withPlanner, type ExitCode } from './common.ts';
+import { bold, printJson, printWarnings, type Terminal } from './terminal.ts';
+import { describeEstimate, formatMemory, formatWaterfall, shellPlan } from './text/plans.ts';
+import { formatTable } from './text/table.ts';
+
+export interface EvaluateOptions {
+  plan?: string;
+  json?: boolean;
+}
+
+interface Answer {
+  opened: OpenedScenario;
+  evaluation: Evaluation;
+  nearestArguments: string;
+}
+
+const verdictWords = {
+  fits: 'fits',
+  'at-risk': 'may run out of memory: it fits, but not with the headroom asked for',
+  'out-of-memory': 'runs out of memory',
+} as const;
+
+function planOf({ scenario }: OpenedScenario, text: string | undefined): PlanInput {
+  if (text !== undefined) return openPlan(text);
+  if (scenario.plan !== null) return scenario.plan;
+  throw new AppError('bad-usage', 'there is no plan to evaluate: the scenario has none', {
+    path: '--plan',
+    remedy: 'Give one, e.g. --plan tp=8,pp=2,recompute.mode=full.',
+  });
+}
+
+function describeViolation({ message, path, legal }: Violation): string {
+  const choices = legal.slice(0, 12).map(String).join(', ');
+  const more = legal.length > 12 ? ', …' : '';
+  return `  - ${message}.${legal.length > 0 ? ` Legal here: ${path} = ${choices}${more}.` : ''}\n`;
+}
+
+function printInvalid(terminal: Terminal, answer: Answer): void {
+  const { plan, violations, nearestPlan } = answer.evaluation;
+  terminal.out(`${bold(terminal, `${describePlan(plan)} is not valid.`)}\n`);
+  for (const violation of violations) terminal.out(describeViolation(violation));
+  if (nearestPlan === null) terminal.out('No valid plan is near.\n');
+  else terminal.out(`Nearest valid plan: ${describePlan(nearestPlan)}\n  ${shellPlan(answer.nearestArguments)}\n`);
+}
+
+function printFixes(terminal: Terminal, { fixes }: Evaluation): void {
+  if (fixes.length === 0) return;
+  terminal.out('\nWhat would help:\n');
+  const columns = [
+    { title: 'change', cell: (fix: (typeof fixes)[number]) => fix.change, align: 'left' as const, flex: true },
+    { title: 'saves', cell: (fix: (typeof fixes)[number]) => formatBytes(fix.savesBytes) },
+    { title: 'costs a step', cell: (fix: (typeof fixes)[number]) => formatSeconds(fix.costsSeconds) },
+    { title: 'then', cell: (fix: (typeof fixes)[number]) => fix.verdict, align: 'left' as const },
+  ];
+  terminal.out(formatTable(fixes, columns, terminal.columns));
+}
+
+function print(terminal: Terminal, answer: Answer): void {
+  const { opened, evaluation } = answer;
+  terminal.out(`${opened.scenario.name}\n`);
+  for (const assumed of opened.assumed) terminal.out(`  Assumed: ${assumed}.\n`);
+  const { plan, estimate, verdict } = evaluation;
+  if (estimate === null || verdict === null) return printInvalid(terminal, answer);
+  const width = terminal.columns;
+  terminal.out(`${bold(terminal, `${describePlan(plan)} ${verdictWords[verdict]}:`)}\n`);
+  terminal.out(`${describeEstimate(estimate)}.\n`);
+  terminal.out(`\nWhere a step goes:\n${formatWaterfall(estimate, width)}`);
+  terminal.out(`\n${formatMemory(estimate, width)}`);
+  printFixes(terminal, evaluation);
+}
+
+/** `trainyard evaluate SCENARIO --plan …`: one plan. Answers 1 where it is invalid or runs out of memory. */
+export function evaluate(terminal: Terminal, source: string, options: EvaluateOptions): Promise<ExitCode> {
+  return withPlanner({}, (planner) => {
+    const opened = openScenario(planner, source);
+    const evaluation = planner.evaluate(opened.scenario, planOf(opened, options.plan));
+    printWarnings(terminal, opened.warnings);
+    if (options.json) printJson(terminal, { scenario: opened.scenario.name, assumed: opened.assumed, ...evaluation });
+    else {
+      const { nearestPlan } = evaluation;
+      const nearestArguments = nearestPlan === null ? '' : planner.argumentsOf(opened.scenario, nearestPlan);
+      print(terminal, { opened, evaluation, nearestArguments });
+    }
+    return evaluation.valid && evaluation.verdict !== 'out-of-memory' ? 0 : 1;
+  });
+}
