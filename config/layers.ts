@@ -37,6 +37,8 @@ export const layers: readonly Layer[] = [
   { path: errors, uses: [] },
   { path: schema, uses: [units, errors], packages: ['zod'] },
   { path: engine, uses: [units, errors], types: [schema] },
+  // helpers of tests: nothing but tests may import them
+  { path: `${engine}/testing`, uses: [engine, schema, units, errors], packages: ['node:', 'fast-check'] },
   { path: formats, uses: [schema, units, errors], packages: ['zod', 'yaml', 'smol-toml'] },
   { path: contract, uses: [schema, errors], packages: ['zod'] },
 

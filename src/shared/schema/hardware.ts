@@ -1,6 +1,6 @@
 /** Accelerators of the catalog (resources/catalog/hardware). Units stand in the keys; each figure names its source. */
 import { z } from 'zod';
-import { count, nonNegative, positive, shortText } from './primitives.ts';
+import { count, nonNegative, positive, shortText, sparse } from './primitives.ts';
 
 /** Where a figure comes from: A = a named source that was read, B = vendor headline to re-check. */
 const provenance = z.strictObject({
@@ -89,7 +89,7 @@ export const clusterSchema = z.strictObject({
 export type Cluster = z.infer<typeof clusterSchema>;
 
 /** A cluster as a scenario file may give it: preset and accelerator fill what is absent, at any depth. */
-export const clusterInputSchema = clusterSchema.omit({ scaleUp: true, scaleOut: true, price: true }).partial().extend({
+export const clusterInputSchema = sparse(clusterSchema.omit({ scaleUp: true, scaleOut: true, price: true })).extend({
   scaleUp: scaleUpSchema.partial().optional(),
   scaleOut: scaleOutSchema.partial().optional(),
   price: priceSchema.nullable().optional(),

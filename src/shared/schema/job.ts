@@ -1,6 +1,6 @@
 /** What is to be done: a training run (serving comes later), its batch, length, precision and framework. */
 import { z } from 'zod';
-import { count, fraction, positive } from './primitives.ts';
+import { count, fraction, positive, sparse } from './primitives.ts';
 import { precisions } from './hardware.ts';
 
 export const frameworkFamilies = ['megatron-lm'] as const;
@@ -31,10 +31,10 @@ export const jobSchema = z.strictObject({
 });
 export type Job = z.infer<typeof jobSchema>;
 
-export const jobInputSchema = jobSchema
-  .omit({ precision: true, framework: true })
-  .partial()
-  .extend({ precision: precisionSchema.partial().optional(), framework: frameworkSchema.partial().optional() });
+export const jobInputSchema = sparse(jobSchema.omit({ precision: true, framework: true })).extend({
+  precision: precisionSchema.partial().optional(),
+  framework: sparse(frameworkSchema).optional(),
+});
 export type JobInput = z.input<typeof jobInputSchema>;
 
 export const objectives = ['throughput', 'time', 'cost', 'energy', 'memory-headroom', 'robust'] as const;

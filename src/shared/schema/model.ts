@@ -1,6 +1,6 @@
 /** The architecture of a model (not its weights), in the terms of CONTRACT §1. */
 import { z } from 'zod';
-import { count, countOrZero, shortText } from './primitives.ts';
+import { count, countOrZero, shortText, sparse } from './primitives.ts';
 
 /** Mixture of experts: accepted in files so that nothing is lost; planned by a later version. */
 const moe = z.strictObject({
@@ -59,5 +59,5 @@ export const modelSchema = z.strictObject({
 export type Model = z.infer<typeof modelSchema>;
 
 /** A model as a scenario file may give it: a preset fills what is absent. */
-export const modelInputSchema = modelSchema.partial();
+export const modelInputSchema = sparse(modelSchema);
 export type ModelInput = z.input<typeof modelInputSchema>;

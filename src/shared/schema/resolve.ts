@@ -68,7 +68,7 @@ function resolveModel(input: ScenarioInput['model'], presets: Presets, issues: I
     base = { ...preset.model, preset: preset.id };
   }
   const merged = { ...base, ...present(input), preset: base.preset ?? null };
-  if (merged.headDim === undefined && typeof merged.hiddenSize === 'number' && typeof merged.numHeads === 'number')
+  if (merged.headDim === undefined && merged.hiddenSize !== undefined && merged.numHeads !== undefined)
     merged.headDim = merged.hiddenSize / merged.numHeads;
   if (merged.numKvHeads === undefined && merged.numHeads !== undefined) merged.numKvHeads = merged.numHeads;
   return parsePart(modelSchema, merged, 'model', issues);
@@ -119,7 +119,7 @@ function unsupported(model: Model, job: Scenario['job'], accelerator: Accelerato
     issues.push({
       path,
       message: `${what} is not planned by this version`,
-      remedy: 'Set the field to null (0 for counts).',
+      remedy: 'Plan a dense decoder; without the field (null, or 0 for a count) the model is planned as one.',
     });
   if (model.moe !== null) add('model.moe', 'a mixture of experts');
   if (model.mla !== null) add('model.mla', 'multi-head latent attention');

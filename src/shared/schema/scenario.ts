@@ -60,7 +60,7 @@ export function parseScenarioText(text: string, what = 'scenario file'): Scenari
 
 /** As `parseScenarioText`, for a value that is already JSON. */
 export function parseScenarioValue(value: unknown, what = 'scenario file'): ScenarioInput {
-  const head = z.looseObject({ format: z.unknown(), version: z.unknown() }).safeParse(value);
+  const head = z.looseObject({ format: z.unknown().optional(), version: z.unknown().optional() }).safeParse(value);
   if (!head.success || head.data.format !== SCENARIO_FORMAT)
     throw new AppError('wrong-format', `${what} is not a Trainyard scenario (no "format": "${SCENARIO_FORMAT}")`, {
       path: 'format',
