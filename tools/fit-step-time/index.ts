@@ -185,6 +185,10 @@ report(
 for (const source of sources) {
   const own = heldOut.filter(({ one }) => one.source === source);
   report(
+    `  in sample: ${source.slice(0, 40)}`,
+    own.map(({ one }) => errorOf(one, fitted)),
+  );
+  report(
     `  left out: ${source.slice(0, 40)}`,
     own.map(({ error }) => error),
   );
