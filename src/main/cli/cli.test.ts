@@ -1,79 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { estimateSchema, planSchema, scenarioSchema } from '#shared/schema/index.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { Evaluation } from '#shared/contract.ts';
+import { estimateSchema, planSchema, scenarioSchema } from '#shared/schema/index.ts';
 import type { PlanAnswer } from '../services/answers.ts';
 import type { ImportReport } from '../services/provenance.ts';
 import type { ValidationReport } from '../services/validation.ts';
-import { runCommandLine } from './program.ts';
+import { at, dir, removeFiles, trainyard } from './testing.ts';
 
-const dir = mkdtempSync(path.join(os.tmpdir(), 'trainyard-cli-'));
-beforeAll(() => {
-  for (const [name, content] of Object.entries(files)) writeFileSync(path.join(dir, name), content);
-  mkdirSync(path.join(dir, 'folder'));
-});
-afterAll(() => rmSync(dir, { recursive: true }));
+afterAll(removeFiles);
 
-const small = {
-  format: 'trainyard/scenario',
-  version: 1,
-  name: 'Small',
-  model: { preset: 'llama-3.2-1b' },
-  cluster: { accelerator: 'H100', numAccelerators: 8 },
-  job: { globalBatchSize: 64, seqLen: 2048, tokens: 1e9 },
-};
-const text = (change: object = {}) => JSON.stringify({ ...small, ...change });
-const run = (id: string, change: object = {}) => ({
-  id,
-  framework: 'Megatron-LM',
-  framework_version: '2021 (PTD-P)',
-  source: { title: 'SC21' },
-  model: { layers: 128, hidden: 25600, heads: 160, vocab: 51200, seq: 2048, gated: false, tied_embeddings: true },
-  cluster: { gpu: 'A100-80GB', gpus_per_node: 8, total_gpus: 3072, inter_node_gbps_per_gpu: 200 },
-  parallel: { tp: 8, pp: 64, dp: 6, mbs: 1, gbs: 3072, recompute: 'full', precision: 'fp16' },
-  measured: { step_s: 102.63 },
-  ...change,
-});
-const files: Record<string, string | Uint8Array> = {
-  'small.trainyard': text(),
-  'with-plan.trainyard': text({ plan: { tp: 3 } }),
-  'plan.json': '{"tp":2,"microBatchSize":4}',
-  'runs.json': JSON.stringify([run('gpt-1t'), run('unknown-tp', { parallel: {} })]),
-  'no-runs.json': JSON.stringify([run('unknown-tp', { parallel: {} })]),
-  'half.trainyard': text().slice(0, 90),
-  'empty.trainyard': '',
-  'binary.trainyard': new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe, 0x00]),
-  'newer.trainyard': text({ version: 2 }),
-  'other.json': '{"model_type":"llama"}',
-  'number.json': '7',
-  'type.trainyard': text({ model: { preset: 'gpt-1t', numLayers: 'many' } }),
-  'missing.trainyard': text({ job: { seqLen: 2048 } }),
-  'zero.trainyard': text({ cluster: { accelerator: 'H100', numAccelerators: 0 } }),
-  'negative.trainyard': text({ model: { preset: 'gpt-1t', hiddenSize: -1 } }),
-  'null.trainyard': text({ job: { ...small.job, globalBatchSize: Number.NaN } }),
-  'infinite.trainyard': text().replace('2048', '1e999'),
-  'unknown.trainyard': text({ model: { preset: 'gpt-9' } }),
-  'pin.trainyard': text({ constraints: { pin: { width: [1] } } }),
-  'two.trainyard': text({ job: { globalBatchSize: 0, seqLen: 'long' } }),
-  'bad-plan.json': '{"tp":"eight"}',
-};
-const at = (name: string) => path.join(dir, name);
-
-async function trainyard(args: readonly string[], columns = 120) {
-  let [out, err] = ['', ''];
-  const terminal = {
-    out: (piece: string) => void (out += piece),
-    err: (piece: string) => void (err += piece),
-    columns,
-    isWatched: false,
-    hasStyles: false,
-  };
-  const exitCode = await runCommandLine(terminal, args);
-  const json = (): unknown => JSON.parse(out);
-  return { exitCode, out, err, json };
-}
 type Ran = Awaited<ReturnType<typeof trainyard>>;
 const answerOf = ({ json }: Ran) => json() as PlanAnswer;
 const evaluationOf = ({ json }: Ran) => json() as Evaluation;
@@ -337,88 +272,5 @@ describe('the rest', () => {
         ],
       }
     `);
-  });
-});
-
-describe('bad input', () => {
-  const plan = (name: string) => ['plan', at(name)];
-  test.each<[string, string[], RegExp]>([
-    ['a text for a number', plan('type.trainyard'), /model\.numLayers.*"many"/],
-    ['a missing field', plan('missing.trainyard'), /job\.globalBatchSize.*is missing/],
-    ['zero', plan('zero.trainyard'), /cluster\.numAccelerators.*at least 1, found 0/],
-    ['a negative size', plan('negative.trainyard'), /model\.hiddenSize.*found -1/],
-    ['NaN', plan('null.trainyard'), /job\.globalBatchSize.*found null/],
-    ['infinity', plan('infinite.trainyard'), /job\.seqLen.*Infinity/],
-    ['several faults', plan('two.trainyard'), /2 faults:[^]*job\.globalBatchSize[^]*job\.seqLen/],
-    ['an unknown model', plan('unknown.trainyard'), /model\.preset.*gpt-9[^]*gpt-1t/],
-    ['an unknown pin', plan('pin.trainyard'), /constraints\.pin.*width/],
-    ['half a file', plan('half.trainyard'), /half\.trainyard is not valid JSON/],
-    ['an empty file', plan('empty.trainyard'), /empty/],
-    ['a binary file', plan('binary.trainyard'), /not text/],
-    ['a newer file', plan('newer.trainyard'), /version 2[^]*Update/],
-    ['another kind of file', plan('other.json'), /not a Trainyard scenario/],
-    ['a number', plan('number.json'), /not a Trainyard scenario/],
-    ['a folder', plan('folder'), /it is a folder/],
-    ['no such file', plan('nowhere.trainyard'), /no such file/],
-    ['a file below a file', plan('plan.json/x'), /not a folder/],
-    ['a preset without its prefix', ['plan', 'gpt-1t@8xa100'], /preset:gpt-1t@8xa100/],
-    ['an unknown preset', ['plan', 'preset:gpt-9@8xa100'], /gpt-9/],
-    ['a preset without a number', ['plan', 'preset:gpt-1t@a100'], /MODEL@COUNTxACCELERATOR/],
-    ['half a node', ['plan', 'preset:gpt-1t@12xa100'], /whole nodes of 8/],
-    ['--top 0', [...plan('small.trainyard'), '--top', '0'], /--top.*whole number from 1/],
-    ['--top many', [...plan('small.trainyard'), '--top', 'many'], /--top/],
-    ['--top nothing', [...plan('small.trainyard'), '--top'], /--top.*missing/],
-    ['an unknown objective', [...plan('small.trainyard'), '--objective', 'beauty'], /beauty[^]*throughput/],
-    ['an unknown pin option', [...plan('small.trainyard'), '--pin', 'tpp=8'], /tpp[^]*Did you mean tp/],
-    ['a pin without a value', [...plan('small.trainyard'), '--pin', 'tp'], /KEY=VALUE/],
-    ['a wrong exclusion', [...plan('small.trainyard'), '--exclude', 'tp=none'], /tp.*"none"/],
-    ['an unknown option', [...plan('small.trainyard'), '--fast'], /unknown option '--fast'/],
-    ['an unknown command', ['plna', 'x'], /unknown command 'plna'[^]*plan/],
-    ['no scenario', ['plan'], /missing required argument 'scenario'/],
-    ['two scenarios', ['plan', 'a', 'b'], /too many arguments/],
-    ['no plan', ['evaluate', at('small.trainyard')], /no plan to evaluate[^]*--plan/],
-    ['a nonsense plan', ['evaluate', at('small.trainyard'), '--plan', 'nonsense'], /"nonsense" is neither a file nor/],
-    ['a plan of unknown fields', ['evaluate', at('small.trainyard'), '--plan', 'width=8'], /no plan field "width"/],
-    ['a plan of wrong values', ['evaluate', at('small.trainyard'), '--plan', 'tp=0'], /tp must be at least 1/],
-    ['a wrong plan file', ['evaluate', at('small.trainyard'), '--plan', at('bad-plan.json')], /tp.*"eight"/],
-    ['a plan file that is none', ['evaluate', at('small.trainyard'), '--plan', at('half.trainyard')], /not valid JSON/],
-    ['no runs file', ['validate', at('nowhere.json')], /no such file/],
-    ['a runs file that is none', ['validate', at('small.trainyard')], /neither a list of measured runs/],
-    ['a wrong calibration', ['validate', at('runs.json'), '--calibration', at('other.json')], /format/],
-    ['two files', ['import', at('small.trainyard'), at('small.trainyard')], /one scenario file at a time/],
-    ['an unknown format', ['export', at('small.trainyard'), '--as', 'pdf'], /--as.*trainyard, json/],
-    ['an unwritable file', ['export', at('small.trainyard'), '-o', at('plan.json/x')], /cannot be written/],
-    ['a wrong port', ['browser', '--port', '99999'], /--port.*65535/],
-    ['an unusable data folder', ['browser', '--data-dir', at('plan.json/data')], /data folder[^]*--data-dir/],
-  ])('%s: exit code 2, the place and the remedy', async (_what, args, told) => {
-    const before = readdirSync(dir);
-    const { exitCode, out, err } = await trainyard(args);
-    expect({ exitCode, out }).toEqual({ exitCode: 2, out: '' });
-    expect(err).toMatch(told);
-    expect(err.split('\n').filter((line) => line !== '').length).toBeGreaterThan(1); // what is wrong, and what to do
-    expect(err).not.toMatch(/internal error|at file:|node_modules/);
-    expect(readdirSync(dir)).toEqual(before);
-  });
-
-  test('with --json the fault is the one document', async () => {
-    for (const args of [
-      ['plan', at('type.trainyard'), '--json'],
-      ['plan', at('type.trainyard'), '--json', '--top', '0'],
-    ]) {
-      const { exitCode, json, err } = await trainyard(args);
-      expect(exitCode).toBe(2);
-      expect(json()).toMatchObject({
-        error: {
-          code: expect.any(String),
-          path: expect.any(String),
-          remedy: expect.any(String),
-        },
-      });
-      expect(err).not.toBe('');
-    }
-  });
-
-  test('a data folder is not made by a refused command', () => {
-    expect(existsSync(at('plan.json/data'))).toBe(false);
   });
 });
