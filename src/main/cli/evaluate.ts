@@ -5,7 +5,7 @@ import { formatBytes, formatSeconds } from '#shared/units.ts';
 import { describePlan } from '../services/answers.ts';
 import { openPlan, openScenario, type OpenedScenario } from '../services/sources.ts';
 import { withPlanner, type ExitCode } from './common.ts';
-import { bold, printJson, printWarnings, type Terminal } from './terminal.ts';
+import { bold, printAssumed, printJson, printWarnings, type Terminal } from './terminal.ts';
 import { describeEstimate, formatMemory, formatWaterfall, shellPlan } from './text/plans.ts';
 import { formatTable } from './text/table.ts';
 
@@ -64,8 +64,8 @@ function printFixes(terminal: Terminal, { fixes }: Evaluation): void {
 function print(terminal: Terminal, answer: Answer): void {
   const { opened, evaluation } = answer;
   terminal.out(`${opened.scenario.name}\n`);
-  for (const assumed of opened.assumed) terminal.out(`  Assumed: ${assumed}.\n`);
   const { plan, estimate, verdict } = evaluation;
+  printAssumed(terminal, [...opened.assumed, ...(estimate?.assumed ?? [])]);
   if (estimate === null || verdict === null) return printInvalid(terminal, answer);
   const width = terminal.columns;
   terminal.out(`${bold(terminal, `${describePlan(plan)} ${verdictWords[verdict]}:`)}\n`);

@@ -9,7 +9,7 @@ import {
 } from '../services/answers.ts';
 import { openScenario, type OpenedScenario } from '../services/sources.ts';
 import { withPlanner, type ExitCode } from './common.ts';
-import { bold, printJson, printWarnings, type Terminal } from './terminal.ts';
+import { bold, printAssumed, printJson, printWarnings, type Terminal } from './terminal.ts';
 import { describeEstimate, formatPlans, formatWaterfall, shellPlan } from './text/plans.ts';
 import { formatTable } from './text/table.ts';
 
@@ -57,6 +57,15 @@ function statsTable({ stats }: PlanAnswer, width: number): string {
   return formatTable(rows, columns, width);
 }
 
+const MOST_FRONTIER_ROWS = 8;
+
+/** At most `most` items at equal distances, the last one among them. */
+function sample<T>(items: readonly T[], most: number): T[] {
+  if (items.length <= most) return [...items];
+  const step = items.length / most;
+  return items.filter((_item, index) => Math.floor((index + 1) / step) > Math.floor(index / step));
+}
+
 function printNothingFits(terminal: Terminal, { whyEmpty, best }: PlanAnswer): void {
   terminal.out(`${bold(terminal, 'No plan fits.')}\n`);
   for (const reason of whyEmpty) terminal.out(`  - ${reason}\n`);
@@ -70,8 +79,10 @@ function printBest(terminal: Terminal, answer: PlanAnswer, first: ListedPlan, pl
   terminal.out(`${comparison(answer)}\n${formatPlans(best, width)}`);
   terminal.out(`\nWhere a step of the best plan goes:\n${formatWaterfall(first.estimate, width)}`);
   const others = frontier.filter((plan) => !best.includes(plan));
-  if (others.length > 0)
-    terminal.out(`\nSlower, but with less memory (the rest of the frontier):\n${formatPlans(others, width)}`);
+  const shown = sample(others, MOST_FRONTIER_ROWS);
+  const some = shown.length < others.length ? `, ${shown.length} of ${others.length} shown` : '';
+  if (shown.length > 0)
+    terminal.out(`\nSlower, but with less memory (the rest of the frontier${some}):\n${formatPlans(shown, width)}`);
   const workers = `${stats.workers} worker${stats.workers === 1 ? '' : 's'}`;
   terminal.out(
     `\n${stats.enumerated.toLocaleString('en-US')} plans covered in ${formatSeconds(stats.seconds)} by ${workers}; ` +
@@ -87,8 +98,8 @@ interface Printed {
 
 function print(terminal: Terminal, { opened, answer, argumentsOf }: Printed, withStats: boolean): void {
   terminal.out(`${opened.scenario.name}\n`);
-  for (const assumed of opened.assumed) terminal.out(`  Assumed: ${assumed}.\n`);
   const [first] = answer.best;
+  printAssumed(terminal, [...opened.assumed, ...(first?.estimate.assumed ?? [])]);
   if (first === undefined || answer.stats.feasible === 0) printNothingFits(terminal, answer);
   else printBest(terminal, answer, first, argumentsOf(first.plan));
   if (withStats) terminal.out(`\n${statsTable(answer, terminal.columns)}`);

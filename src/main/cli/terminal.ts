@@ -43,3 +43,8 @@ export function printJson(terminal: Terminal, value: unknown): void {
 export function printWarnings(terminal: Terminal, warnings: readonly string[]): void {
   for (const warning of warnings) terminal.err(`Note: ${warning}\n`);
 }
+
+/** What was taken because nobody said it. */
+export function printAssumed(terminal: Terminal, assumed: readonly string[]): void {
+  for (const text of new Set(assumed)) terminal.out(`  Assumed: ${text}.\n`);
+}

@@ -61,6 +61,31 @@ function sentence(what: string, errors: Errors): string {
   );
 }
 
+const MOST_SKIPPED_ROWS = 20;
+
+/** Why rows were skipped: one by one, or counted by reason where they are many. */
+function skippedTable(skipped: readonly Row[], width: number): string {
+  if (skipped.length <= MOST_SKIPPED_ROWS)
+    return formatTable(
+      skipped,
+      [
+        { title: 'skipped', cell: ({ id }) => id, align: 'left' },
+        { title: 'why', cell: (row) => row.skipped ?? '', align: 'left', flex: true },
+      ],
+      width,
+    );
+  const counts = new Map<string, number>();
+  for (const { skipped: reason = '' } of skipped) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return formatTable(
+    [...counts].sort((a, b) => b[1] - a[1]),
+    [
+      { title: 'skipped', cell: ([, count]) => String(count) },
+      { title: 'why', cell: ([reason]) => reason, align: 'left', flex: true },
+    ],
+    width,
+  );
+}
+
 function print(terminal: Terminal, { rows, summary }: ValidationReport): void {
   const predicted = rows.filter((row) => row.skipped === undefined);
   const skipped = rows.filter((row) => row.skipped !== undefined);
@@ -70,12 +95,7 @@ function print(terminal: Terminal, { rows, summary }: ValidationReport): void {
   const columns = summary.peakMemory.count > 0 ? [...rowColumns, ...memoryColumns] : rowColumns;
   if (predicted.length > 0) terminal.out(`\n${formatTable(predicted, columns, terminal.columns)}`);
   if (summary.groups.length > 0) terminal.out(`\n${formatTable(summary.groups, groupColumns, terminal.columns)}`);
-  if (skipped.length === 0) return;
-  const skippedColumns: Column<Row>[] = [
-    { title: 'skipped', cell: ({ id }) => id, align: 'left' },
-    { title: 'why', cell: (row) => row.skipped ?? '', align: 'left', flex: true },
-  ];
-  terminal.out(`\n${formatTable(skipped, skippedColumns, terminal.columns)}`);
+  if (skipped.length > 0) terminal.out(`\n${skippedTable(skipped, terminal.columns)}`);
 }
 
 /** `trainyard validate RUNS.json`: predicted against measured. Answers 1 where no run could be predicted. */

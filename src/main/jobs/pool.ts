@@ -9,7 +9,7 @@ import type { PlanSummary, SearchResult } from '#shared/schema/index.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
 import createSearchWorker from './search.worker.ts?nodeWorker';
 
-/** About 100 ms of one core: short enough to share workers and to redo, long enough to be worth the message. */
+/** Up to 50 ms of one core: short enough to share workers and to redo, long enough to be worth the message. */
 const PLANS_PER_SLICE = 2000;
 const MOST_SLICES = 4096;
 const PROGRESS_EVERY_MILLISECONDS = 100;

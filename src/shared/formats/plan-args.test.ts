@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../errors.ts';
-import { recomputeModes, scheduleNames, type PlanInput } from '../schema/index.ts';
-import { checkChoices, parseChoices, parsePlanArgs, planPaths } from './plan-args.ts';
+import { planSchema, recomputeModes, scheduleNames, type Plan, type PlanInput } from '../schema/index.ts';
+import { checkChoices, formatPlanArgs, parseChoices, parsePlanArgs, planPaths } from './plan-args.ts';
 
 describe('parsePlanArgs', () => {
   test.each<[string, PlanInput]>([
@@ -42,13 +42,13 @@ describe('parsePlanArgs', () => {
   test.each([
     ['tpp=8', 'tpp', /no plan field "tpp"/, /Did you mean tp\?.*tp, pp, cp/],
     ['recompute.mod=full', 'recompute.mod', /no plan field/, /recompute\.mode/],
-    ['mode=maybe', 'recompute.mode', /must be one of none, selective, full; found "maybe"/, /selective/],
+    ['mode=maybe', 'recompute.mode', /none, selective, full.*found "maybe"/, /selective/],
     ['tp=0', 'tp', /at least 1, found 0/, /at least 1/],
     ['tp=-8', 'tp', /at least 1, found -8/, /at least 1/],
     ['tp=eight', 'tp', /found "eight"/, /number/],
     ['tp=1.5', 'tp', /found 1.5/, /./],
     ['tp=', 'tp', /found ""/, /./],
-    ['sequenceParallel=maybe', 'sequenceParallel', /found "maybe"/, /boolean/],
+    ['sequenceParallel=maybe', 'sequenceParallel', /found "maybe"/, /true or false/],
     ['zeroStage=4', 'sharding.zeroStage', /sharding\.zeroStage/, /./],
     ['tp=8,tp=4', 'tp', /given twice, as 8 and 4/, /once/],
     ['8', '--plan', /expected KEY=VALUE, found "8"/, /tp=8/],
@@ -106,6 +106,91 @@ describe('parsePlanArgs', () => {
           path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], plan),
         );
         expect(found).toEqual(Object.values(flat));
+      }),
+    );
+  });
+});
+
+describe('formatPlanArgs', () => {
+  const usual: Plan = {
+    tp: 1,
+    pp: 1,
+    cp: 1,
+    ep: 1,
+    etp: 1,
+    dp: 8,
+    vpp: 1,
+    microBatchSize: 1,
+    sequenceParallel: false,
+    schedule: { name: '1f1b', groupSize: null },
+    recompute: { mode: 'none', modules: [], layersPerStage: null },
+    sharding: { zeroStage: 1, group: 'dp', reshardAfterForward: true },
+    cpMethod: 'ring',
+    overlap: { tp: false, gradReduce: true, paramGather: true, pipeline: true, expert: false },
+    offload: { optimizer: 0, weights: 0, activations: 0 },
+    layout: null,
+    rankOrder: 'tp-cp-ep-dp-pp',
+    runtime: {
+      fusedCrossEntropy: true,
+      cudaGraphs: 'none',
+      expertDispatcher: 'alltoall',
+      expandableSegments: false,
+      attentionKernel: 'flash',
+    },
+  };
+  const complete = (input: PlanInput): Plan => {
+    const { schedule, recompute, sharding, overlap, offload, runtime, ...rest } = input;
+    return planSchema.parse({
+      ...usual,
+      ...rest,
+      schedule: { ...usual.schedule, ...schedule },
+      recompute: { ...usual.recompute, ...recompute },
+      sharding: { ...usual.sharding, ...sharding },
+      overlap: { ...usual.overlap, ...overlap },
+      offload: { ...usual.offload, ...offload },
+      runtime: { ...usual.runtime, ...runtime },
+    });
+  };
+
+  test('says the split and what is unusual', () => {
+    expect(formatPlanArgs(usual, complete)).toBe('tp=1,pp=1,microBatchSize=1,recompute.mode=none');
+    const plan = complete({
+      tp: 8,
+      pp: 4,
+      vpp: 2,
+      recompute: { mode: 'selective', modules: ['mlp', 'norms'] },
+      layout: 'E|(t|)*7tL',
+    });
+    expect(formatPlanArgs(plan, complete)).toBe(
+      'tp=8,pp=4,vpp=2,microBatchSize=1,recompute.mode=selective,recompute.modules=[mlp|norms],layout=E|(t|)*7tL',
+    );
+  });
+
+  test('is read back as the same plan', () => {
+    const count = fc.integer({ min: 1, max: 64 });
+    const inputs = fc.record({
+      tp: count,
+      pp: count,
+      dp: count,
+      vpp: count,
+      microBatchSize: count,
+      sequenceParallel: fc.boolean(),
+      schedule: fc.record({ name: fc.constantFrom(...scheduleNames), groupSize: fc.option(count) }),
+      recompute: fc.record({
+        mode: fc.constantFrom(...recomputeModes),
+        modules: fc.uniqueArray(fc.constantFrom('core-attention', 'mlp', 'norms')),
+        layersPerStage: fc.option(count),
+      }),
+      sharding: fc.record({
+        zeroStage: fc.constantFrom(0, 1, 2, 3),
+        group: fc.oneof(fc.constantFrom('dp', 'dp-cp'), fc.record({ size: count })),
+      }),
+      offload: fc.record({ optimizer: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    });
+    fc.assert(
+      fc.property(inputs, (input) => {
+        const plan = complete(input);
+        expect(complete(parsePlanArgs(formatPlanArgs(plan, complete)))).toEqual(plan);
       }),
     );
   });

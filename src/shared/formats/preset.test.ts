@@ -68,7 +68,7 @@ describe('presetScenario', () => {
     ['preset:', 'unknown-preset', 'preset', /./],
     ['preset:gpt-1t@0xh100', 'unknown-preset', 'preset', /./],
     ['preset:gpt-1t@12xh100', 'invalid-field', 'cluster.numAccelerators', /16/],
-    ['preset:gpt-1t@99999999xh100', 'invalid-field', 'cluster.numAccelerators', /4194304/],
+    ['preset:gpt-1t@99999999xh100', 'invalid-field', 'cluster.numAccelerators', /4.?194.?304/],
   ])('%s is refused with field and remedy', (text, code, field, remedy) => {
     expect(() => presetScenario(text, catalog)).toThrow(
       expect.objectContaining({ code, path: field, remedy: expect.stringMatching(remedy) }),
