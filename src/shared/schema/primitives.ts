@@ -37,9 +37,10 @@ type ZodIssue = z.core.$ZodIssue;
 /** A value as it is shown in a message; never throws, whatever it is. */
 function found(value: unknown): string {
   if (value === undefined) return 'nothing';
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
   if (typeof value === 'function') return 'a function';
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value as number | bigint | boolean | symbol);
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
+  if (value === null) return 'null';
+  const text = typeof value === 'string' ? JSON.stringify(value) : (value as number | bigint | boolean).toString();
   return text.length > 40 ? `${text.slice(0, 40)}…` : text;
 }
 
