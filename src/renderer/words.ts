@@ -92,3 +92,30 @@ export const glossary = {
   frontier: 'Plans for which no other plan is both faster and smaller.',
 } as const;
 export type GlossaryWord = keyof typeof glossary;
+
+const pathNames: Readonly<Record<string, string>> = {
+  tp: 'TP',
+  pp: 'PP',
+  cp: 'CP',
+  dp: 'DP',
+  vpp: 'VPP',
+  microBatchSize: 'Micro-batch',
+  sequenceParallel: 'Sequence parallel',
+  'recompute.mode': 'Recompute',
+  'sharding.zeroStage': 'ZeRO stage',
+  'schedule.name': 'Schedule',
+};
+
+/** What a plan's field is called on the page; a rare one keeps its path. */
+export function pathWords(path: string): string {
+  return pathNames[path] ?? path;
+}
+
+export function valueWords(value: number | string | boolean): string {
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  return typeof value === 'number' ? value.toLocaleString('en-US') : value;
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

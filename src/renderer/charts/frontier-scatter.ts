@@ -135,8 +135,12 @@ function memoryExtent({ points, reference, usableMemoryBytes }: ScatterData) {
   const limit = usableMemoryBytes === null ? 0 : usableMemoryBytes / GIB;
   const most = Math.max(...sizes, limit);
   const least = Math.min(...sizes, most);
-  const room = Math.max(1, (most - least) * 0.06);
-  return { min: Math.max(0, Math.floor(least - room)), max: Math.ceil(most + room) };
+  const range = Math.max(1, most - least);
+  const unit = 10 ** Math.floor(Math.log10(range)); // the ends fall on round numbers
+  return {
+    min: Math.max(0, Math.floor((least - range * 0.05) / unit) * unit),
+    max: Math.ceil((most + range * 0.05) / unit) * unit,
+  };
 }
 
 /** Lines are labelled where they are; the legend is for what the points mean. */
@@ -168,6 +172,7 @@ export function frontierScatter(data: ScatterData, theme: ChartTheme): EChartsOp
       type: 'value',
       name: 'Peak memory per accelerator, GiB',
       nameLocation: 'middle',
+      nameGap: 28,
       ...memoryExtent(data),
     },
     yAxis: {
@@ -175,6 +180,7 @@ export function frontierScatter(data: ScatterData, theme: ChartTheme): EChartsOp
       type: 'value',
       name: data.measure === 'mfu' ? 'MFU, %' : 'Tokens/s per accelerator',
       nameLocation: 'middle',
+      nameGap: 38,
       scale: true,
     },
     series: [

@@ -30,7 +30,7 @@ export function waterfallBars(steps: readonly WaterfallStep[]): Bar[] {
 /** The longest word that fits a label; ECharts breaks the line at spaces. */
 const LABEL_WIDTH = 150;
 /** Room right of the longest bar for its value. */
-const VALUE_WIDTH = 128;
+const VALUE_WIDTH = 148;
 const WHY_WIDTH = 58;
 
 function wrapped(text: string): string {

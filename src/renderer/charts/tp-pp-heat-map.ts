@@ -114,8 +114,8 @@ export function tpPpHeatMap(data: HeatData, theme: ChartTheme): EChartsOption {
         return describe(at.get(name), `TP ${tp} · PP ${pp}`, data.usableMemoryBytes);
       },
     },
-    xAxis: { ...axis, data: tps.map(String), name: 'Tensor parallel, TP', nameLocation: 'middle' },
-    yAxis: { ...axis, data: pps.map(String), name: 'Pipeline parallel, PP', nameLocation: 'middle' },
+    xAxis: { ...axis, data: tps.map(String), name: 'Tensor parallel, TP', nameLocation: 'middle', nameGap: 26 },
+    yAxis: { ...axis, data: pps.map(String), name: 'Pipeline parallel, PP', nameLocation: 'middle', nameGap: 36 },
     // ECharts refuses a heat map without one
     visualMap: { show: false, min: 0, max: 1, dimension: 2, seriesIndex: 0 },
     series: [heatSeries(data, theme)],

@@ -6,8 +6,12 @@ export interface Column<Row> {
   tip?: string;
   unit?: string;
   align?: 'start' | 'end';
+  /** Long text that may take more than one line. */
+  wraps?: boolean;
   /** What to sort by; nulls go last. Absent: the column does not sort. */
   value?: (row: Row) => number | string | null;
+  /** More is better: the first click brings the largest to the top. */
+  isDescendingFirst?: boolean;
   text: (row: Row) => string;
 }
 

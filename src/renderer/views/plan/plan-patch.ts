@@ -55,7 +55,14 @@ function put(tree: Tree, path: string, value: PatchValue): Tree {
 export function patched(plan: PlanInput, patch: PlanPatch): PlanInput {
   const paths = Object.keys(patch);
   if (paths.length === 0) return plan;
-  const dropped = ['dp', ...paths.flatMap((path) => followers[path] ?? [])].filter((path) => !(path in patch));
+  const tp = patch['tp'];
+  // without tensor parallelism there is no sequence parallelism; with it, the default is on
+  const isSpOpen = tp !== undefined && (tp === 1 || plan.tp === 1);
+  const dropped = [
+    'dp',
+    ...(isSpOpen ? ['sequenceParallel'] : []),
+    ...paths.flatMap((path) => followers[path] ?? []),
+  ].filter((path) => !(path in patch));
   const bare = dropped.reduce<Tree>(without, { ...plan });
   return paths.reduce<Tree>((tree, path) => put(tree, path, patch[path] ?? 1), bare);
 }

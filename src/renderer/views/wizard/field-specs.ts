@@ -234,14 +234,13 @@ export const jobGroups: readonly FieldGroup[] = [
   {
     title: 'Batch and length',
     fields: [
-      { path: 'job.globalBatchSize', kind: 'count', label: 'Global batch', unit: 'sequences per step' },
+      { path: 'job.globalBatchSize', kind: 'count', label: 'Global batch', unit: 'sequences' },
       { path: 'job.seqLen', kind: 'count', label: 'Sequence length', unit: 'tokens' },
       {
         path: 'job.tokens',
         kind: 'count',
         nullable: true,
-        label: 'Tokens of the whole run',
-        unit: 'tokens',
+        label: 'Tokens, whole run',
         help: 'E.g. 450B or 15.6T. Left empty, plans have no days and no cost.',
       },
       {
@@ -369,10 +368,25 @@ export const steps = [
 ] as const;
 export type StepId = (typeof steps)[number]['id'];
 
+const allGroups = [modelGroups, clusterGroups, jobGroups, constraintGroups].flat();
+
+/** What a path is called on the page. */
+export function labelOf(path: string): string {
+  const spec = [...allGroups, notesGroup].flatMap((group) => group.fields).find((item) => item.path === path);
+  return spec?.label ?? path;
+}
+
 /** The step that shows a path. */
 export function stepOf(path: string): StepId {
   const root = path.split('.')[0] ?? '';
   return steps.find((step) => (step.prefixes as readonly string[]).includes(root))?.id ?? 'constraints';
+}
+
+/** As `parseCount`, and negative numbers too: what is wrong with those is for the checks to say. */
+export function parseNumber(text: string): number | null {
+  const minus = /^\s*[-−]\s*(.+)$/.exec(text);
+  const value = parseCount(minus?.[1] ?? text);
+  return value === null || minus === null ? value : -value;
 }
 
 /** Digits with separators, exact: what `parseCount` reads back as the same number. */
@@ -394,7 +408,7 @@ export function showCount(value: number): string {
   return showNumber(value);
 }
 export function parsePercent(text: string): number | null {
-  const value = parseCount(text.replace(/%\s*$/, ''));
+  const value = parseNumber(text.replace(/%\s*$/, ''));
   return value === null ? null : Number((value / 100).toPrecision(12));
 }
 export function showPercent(fraction: number): string {

@@ -4,6 +4,7 @@ import type { Catalog } from '#shared/schema/index.ts';
 import { useCatalog } from '../../stores/catalog.ts';
 import { valueAt, withValues, type Draft } from '../../stores/draft.ts';
 import { useScenario } from '../../stores/scenario.ts';
+import { capital } from '../../words.ts';
 import type { FieldSpec } from './field-specs.ts';
 import { autoName, batchOf, clusterOf, clusterOfPreset, exampleValues, modelOf } from './new-draft.ts';
 
@@ -95,8 +96,4 @@ export function usePresets() {
   }
 
   return { chooseModel, chooseAccelerator, chooseCluster, chooseExample };
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
