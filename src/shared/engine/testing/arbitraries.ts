@@ -1,0 +1,116 @@
+/** Random problems and valid plans of them, for property tests. */
+import fc from 'fast-check';
+import type { Plan, PlanInput } from '../../schema/index.ts';
+import { divisorsOf } from '../divisors.ts';
+import { layoutFor } from '../layout.ts';
+import { completePlan, type Problem } from '../index.ts';
+import { firstBrokenRule } from '../rules.ts';
+import { problemOf, type Choices } from './problems.ts';
+
+/** Small training jobs: both model styles, both accelerators, stacks of three eras, 1 to 64 devices. */
+export const choicesArbitrary: fc.Arbitrary<Choices> = fc
+  .record({
+    numLayers: fc.constantFrom(1, 2, 4, 6, 8, 10, 12),
+    headDim: fc.constantFrom(64, 128),
+    numHeads: fc.constantFrom(4, 8, 12),
+    groups: fc.constantFrom(1, 2, 4),
+    isGpt: fc.boolean(),
+    tiedEmbeddings: fc.boolean(),
+    vocabSize: fc.constantFrom(1000, 32_000, 50_257),
+    accelerator: fc.constantFrom('a100-80gb-sxm', 'h100-80gb-sxm'),
+    numAccelerators: fc.constantFrom(1, 2, 4, 8, 16, 24, 64),
+    globalBatchSize: fc.constantFrom(8, 24, 48, 64),
+    seqLen: fc.constantFrom(512, 2048, 8192),
+    version: fc.constantFrom(null, '2021', '2022'),
+    gradients: fc.constantFrom('fp32' as const, 'bf16' as const),
+    objective: fc.constantFrom('throughput' as const, 'memory-headroom' as const),
+  })
+  .map(({ numLayers, headDim, numHeads, groups, isGpt, tiedEmbeddings, vocabSize, gradients, ...rest }) => ({
+    ...rest,
+    precision: { gradients },
+    model: {
+      numLayers,
+      hiddenSize: numHeads * headDim,
+      ffnHiddenSize: 4 * numHeads * headDim,
+      numHeads,
+      numKvHeads: numHeads / groups,
+      headDim,
+      tiedEmbeddings,
+      vocabSize,
+      ...(isGpt
+        ? {
+            family: 'gpt' as const,
+            gatedFfn: false,
+            positions: 'learned' as const,
+            maxPositions: 8192,
+            normalization: 'layernorm' as const,
+            qkvBias: true,
+            ffnBias: true,
+            dropout: true,
+          }
+        : {}),
+    },
+  }));
+
+/** Any plan that divides: rules may still refuse it. */
+function planArbitrary(problem: Problem): fc.Arbitrary<Plan> {
+  const { model, network, workload } = problem;
+  const n = network.numAccelerators;
+  return fc
+    .record({
+      tp: fc.constantFrom(...divisorsOf(n).filter((tp) => tp <= 8)),
+      pp: fc.nat(),
+      vpp: fc.constantFrom(1, 1, 2, 3),
+      microBatchSize: fc.constantFrom(...divisorsOf(workload.globalBatchSize).filter((size) => size <= 8)),
+      mode: fc.constantFrom('none' as const, 'selective' as const, 'full' as const),
+      zeroStage: fc.constantFrom(0 as const, 1 as const),
+      sequenceParallel: fc.boolean(),
+      tpOverlap: fc.boolean(),
+      hidden: fc.boolean(),
+      attentionKernel: fc.constantFrom('flash' as const, 'unfused' as const),
+      expandableSegments: fc.boolean(),
+    })
+    .map(({ pp: seed, mode, zeroStage, tpOverlap, hidden, attentionKernel, expandableSegments, ...rest }) => {
+      const pipelines = divisorsOf(n / rest.tp).filter((pp) => pp <= model.numLayers);
+      const pp = pipelines[seed % pipelines.length] ?? 1;
+      const vpp = pp > 1 ? rest.vpp : 1;
+      const input: PlanInput = {
+        ...rest,
+        pp,
+        vpp,
+        sequenceParallel: rest.sequenceParallel && rest.tp > 1,
+        recompute: { mode },
+        sharding: { zeroStage },
+        overlap: { tp: tpOverlap, gradReduce: hidden, paramGather: hidden, pipeline: hidden },
+        runtime: { attentionKernel, expandableSegments },
+        layout: layoutFor(model.numLayers, pp, vpp) ?? null,
+      };
+      return completePlan(problem, input);
+    });
+}
+
+export interface Case {
+  choices: Choices;
+  problem: Problem;
+  plan: Plan;
+}
+
+/** A case that prints short when a property fails: the problem follows from the choices. */
+function caseOf(choices: Choices, problem: Problem, plan: Plan): Case {
+  const text = JSON.stringify({ choices, plan });
+  return Object.defineProperty({ choices, problem, plan }, fc.toStringMethod, { value: () => text });
+}
+
+/** A problem with a plan that every rule accepts. */
+export const caseArbitrary: fc.Arbitrary<Case> = choicesArbitrary
+  .chain((choices) => {
+    const problem = problemOf(choices);
+    return planArbitrary(problem).map((plan) => caseOf(choices, problem, plan));
+  })
+  .filter(({ problem, plan }) => firstBrokenRule(problem, plan) === null);
+
+/** The same case with some choices replaced; the plan stays. */
+export function withChoices({ choices, plan }: Case, changed: Choices): Case {
+  const next = { ...choices, ...changed, model: { ...choices.model, ...changed.model } };
+  return { choices: next, problem: problemOf(next), plan };
+}
