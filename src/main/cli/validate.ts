@@ -94,7 +94,8 @@ function print(terminal: Terminal, { rows, summary }: ValidationReport): void {
   terminal.out(sentence('Peak memory', summary.peakMemory));
   const columns = summary.peakMemory.count > 0 ? [...rowColumns, ...memoryColumns] : rowColumns;
   if (predicted.length > 0) terminal.out(`\n${formatTable(predicted, columns, terminal.columns)}`);
-  if (summary.groups.length > 0) terminal.out(`\n${formatTable(summary.groups, groupColumns, terminal.columns)}`);
+  const groups = summary.groups.filter(({ stepTime }) => stepTime.count > 0);
+  if (groups.length > 0) terminal.out(`\n${formatTable(groups, groupColumns, terminal.columns)}`);
   if (skipped.length > 0) terminal.out(`\n${skippedTable(skipped, terminal.columns)}`);
 }
 
