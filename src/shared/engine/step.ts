@@ -178,15 +178,18 @@ export class StepModel {
     return { bytes, seconds: sendSeconds(this.links, bytes, network.numAccelerators / plan.pp) + regather };
   }
 
-  /** Parameters of the rank that holds most of them. */
-  private mostParameters(plan: Plan, layers: RankLayers): number {
-    const { model } = this.problem;
-    const isOnly = plan.pp === 1;
-    const first = stageParameters(model, plan.tp, layers.first, { isFirst: true, isLast: isOnly });
-    if (isOnly) return first;
-    const last = stageParameters(model, plan.tp, layers.last, { isFirst: false, isLast: true });
-    const middle = stageParameters(model, plan.tp, layers.middle, { isFirst: false, isLast: false });
-    return Math.max(first, middle, last);
+  /** The rank that holds most parameters: how many, and its layers. */
+  private heaviestRank(plan: Plan, layers: RankLayers): { parameters: number; layers: number } {
+    const rank = (isFirst: boolean, isLast: boolean, count: number) => ({
+      parameters: stageParameters(this.problem.model, plan.tp, count, { isFirst, isLast }),
+      layers: count,
+    });
+    if (plan.pp === 1) return rank(true, true, layers.first);
+    const ranks = [rank(false, false, layers.middle), rank(false, true, layers.last)];
+    return ranks.reduce(
+      (most, one) => (one.parameters > most.parameters ? one : most),
+      rank(true, false, layers.first),
+    );
   }
 
   /** Seconds per micro-batch of the first, a middle and the last rank. */
@@ -206,14 +209,14 @@ export class StepModel {
     return { seconds, perLayer: { recompute, overhead } };
   }
 
-  /** What follows the pipeline, for the rank that holds most parameters. */
-  private tail(plan: Plan, layers: RankLayers, hiding: { backward: number; forward: number }) {
-    const parameters = this.mostParameters(plan, layers);
+  /** What follows the pipeline, for the rank that holds most parameters; its own passes hide its communication. */
+  private tail(plan: Plan, rankLayers: RankLayers, perLayer: { backward: number; forward: number }) {
+    const { parameters, layers } = this.heaviestRank(plan, rankLayers);
     const dpGroup = groupOf(this.links.domainSize, plan.dp, plan.tp);
     return {
       dpGroup,
-      gradReduce: this.gradientReduction(plan, parameters, dpGroup, hiding.backward),
-      paramGather: this.parameterGather(plan, parameters, dpGroup, hiding.forward),
+      gradReduce: this.gradientReduction(plan, parameters, dpGroup, layers * perLayer.backward),
+      paramGather: this.parameterGather(plan, parameters, dpGroup, layers * perLayer.forward),
       embeddingExchange: this.embeddingExchange(plan),
       optimizerSeconds: this.optimizer(plan, parameters),
       overheadSeconds: this.problem.calibration.parameters.stepOverheadSeconds,
@@ -236,8 +239,8 @@ export class StepModel {
       { ...stages, send: send.seconds, isSendHidden: plan.overlap.pipeline && plan.vpp > 1 },
     );
     const tail = this.tail(plan, layers, {
-      backward: layersPerStage * (costs.layer.backwardSeconds + perLayer.recompute),
-      forward: layersPerStage * costs.layer.forwardSeconds,
+      backward: costs.layer.backwardSeconds + perLayer.recompute,
+      forward: costs.layer.forwardSeconds,
     });
     const exposed =
       tail.gradReduce.exposedSeconds + tail.paramGather.exposedSeconds + tail.embeddingExchange.exposedSeconds;
