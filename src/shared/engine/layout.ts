@@ -30,10 +30,10 @@ function expand(text: string): string | null {
   return /^[EtmL|]*$/.test(expanded) ? expanded : null;
 }
 
-/** Layers of each virtual stage of a layout, in order; null where the text is not a layout of a plain decoder. */
+/** Layers of each virtual stage of a layout, in order; null where the text is not a layout of a plain decoder (no `m`). */
 export function layersPerVirtualStage(layout: string): number[] | null {
   const expanded = expand(layout);
-  if (expanded === null || !/^E[^EL]*L$/.test(expanded)) return null;
+  if (expanded === null || !/^E[t|]*L$/.test(expanded)) return null;
   return expanded.split('|').map((stage) => stage.replace(/[EL]/g, '').length);
 }
 

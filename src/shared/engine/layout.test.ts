@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { balancedLayout, layersPerVirtualStage, layoutFor, rankLayersOf } from './layout.ts';
+
+describe('layersPerVirtualStage', () => {
+  test.each<[string, number[] | null]>([
+    ['EtL', [1]],
+    ['Et|tL', [1, 1]],
+    ['E|t|L', [0, 1, 0]],
+    ['Et*3|t*2L', [3, 2]],
+    ['Et|(tt|)*3tL', [1, 2, 2, 2, 1]],
+    ['Et*2|(tt|)*5tL', [2, 2, 2, 2, 2, 2, 1]],
+    ['E|(t|)*4L', [0, 1, 1, 1, 1, 0]],
+    ['E t | t t L', [1, 2]],
+    ['E((t|)*2|)*2tL', [1, 1, 0, 1, 1, 0, 1]],
+    // Megatron's own example counts an MTP layer, which a plain decoder has not
+    ['Et*2|(tt|)*5t|tmL', null],
+    ['tt|tL', null], // no embedding
+    ['Et|tt', null], // no head
+    ['tE|tL', null], // embedding not first
+    ['EtL|t', null], // head not last
+    ['Et|xL', null],
+    ['E(t|tL', null],
+    ['Et)*2|L', null],
+    ['Et*|L', null],
+    ['E(t*4000)*4000L', null], // grows beyond reason
+    ['', null],
+  ])('%s', (layout, stages) => {
+    expect(layersPerVirtualStage(layout)).toEqual(stages);
+  });
+});
+
+describe('balancedLayout', () => {
+  test('holds all layers, one fewer on both ends', () => {
+    const size = fc.integer({ min: 1, max: 32 });
+    fc.assert(
+      fc.property(size, fc.integer({ min: 1, max: 8 }), size, (pp, vpp, perStage) => {
+        const numLayers = pp * vpp * perStage - 2;
+        fc.pre(numLayers > 0);
+        const layout = balancedLayout(numLayers, pp, vpp);
+        fc.pre(pp * vpp > 1);
+        const stages = layersPerVirtualStage(layout!);
+        expect(stages).toHaveLength(pp * vpp);
+        expect(stages!.reduce((sum, layers) => sum + layers, 0)).toBe(numLayers);
+        expect(stages!.slice(1, -1).every((layers) => layers === perStage)).toBe(true);
+        expect([stages![0], stages!.at(-1)]).toEqual([perStage - 1, perStage - 1]);
+      }),
+    );
+  });
+
+  test.each([
+    [126, 16, 1, 'Et*7|(t*8|)*14t*7L'],
+    [126, 16, 8, 'E|(t|)*126L'],
+    [6, 4, 1, 'Et|(t*2|)*2tL'],
+    [2, 2, 1, 'Et|tL'],
+    [8, 4, 1, null],
+    [3, 1, 1, null],
+  ])('of %d layers over pp %d, vpp %d', (numLayers, pp, vpp, layout) => {
+    expect(balancedLayout(numLayers, pp, vpp)).toBe(layout);
+  });
+});
+
+test.each([
+  [8, 4, 1, null],
+  [8, 4, 2, null],
+  [6, 4, 1, 'Et|(t*2|)*2tL'],
+  [7, 4, 1, undefined],
+  [80, 16, 2, undefined],
+])('layoutFor(%d, %d, %d): even, else balanced, else none', (numLayers, pp, vpp, layout) => {
+  expect(layoutFor(numLayers, pp, vpp)).toBe(layout);
+});
+
+describe('rankLayersOf', () => {
+  const of = (numLayers: number, pp: number, vpp: number, layout: string | null | string[][]) =>
+    rankLayersOf(numLayers, { pp, vpp, layout });
+
+  test('agrees with the layers of the ranks’ virtual stages', () => {
+    const size = fc.integer({ min: 2, max: 12 });
+    fc.assert(
+      fc.property(size, fc.integer({ min: 1, max: 4 }), size, (pp, vpp, perStage) => {
+        const numLayers = pp * vpp * perStage - 2;
+        const layout = balancedLayout(numLayers, pp, vpp);
+        const stages = layersPerVirtualStage(layout!)!;
+        const layersOf = (rank: number) =>
+          stages.filter((_, stage) => stage % pp === rank).reduce((sum, layers) => sum + layers, 0);
+        const ranks = of(numLayers, pp, vpp, layout)!;
+        expect(ranks.first).toBe(layersOf(0));
+        expect(ranks.last).toBe(layersOf(pp - 1));
+        if (pp > 2) expect(ranks.middle).toBe(layersOf(1));
+      }),
+    );
+  });
+
+  test.each<[string, number, number, number, string | null | string[][], object | null]>([
+    ['even', 8, 4, 1, null, { first: 2, middle: 2, last: 2 }],
+    ['not even', 7, 4, 1, null, null],
+    ['one rank', 3, 1, 1, 'Et*3L', { first: 3, middle: 3, last: 3 }],
+    ['balanced', 6, 4, 1, 'Et|(t*2|)*2tL', { first: 1, middle: 2, last: 1 }],
+    ['chunked', 6, 2, 2, 'Et|(t*2|)*2tL', { first: 3, middle: 3, last: 3 }],
+    ['too few stages', 6, 4, 1, 'Et*3|t*3L', null],
+    ['too few layers', 8, 4, 1, 'Et|(t*2|)*2tL', null],
+    ['middle ranks that differ', 6, 4, 1, 'Et|t*3|t|tL', null],
+    ['a list', 6, 4, 1, [['embedding']], null],
+  ])('%s', (_, numLayers, pp, vpp, layout, expected) => {
+    expect(of(numLayers, pp, vpp, layout)).toEqual(expected);
+  });
+});
