@@ -35,6 +35,10 @@ export const scenarioRecordSchema = z.strictObject({
 });
 export type ScenarioRecord = z.infer<typeof scenarioRecordSchema>;
 
+/** What an import stored, and what of the file it left out, in sentences. */
+export const importedRecordSchema = scenarioRecordSchema.extend({ warnings: z.array(z.string()) });
+export type ImportedRecord = z.infer<typeof importedRecordSchema>;
+
 /** A card of the library. */
 export const scenarioCardSchema = z.strictObject({
   id,
@@ -118,7 +122,7 @@ export const calls = {
   },
   'scenario.import': {
     input: z.strictObject({ fileName: z.string().max(500), text: z.string().max(16_000_000) }),
-    output: scenarioRecordSchema,
+    output: importedRecordSchema,
   },
   /** Checks a draft and counts its totals; faults come back as an error with `issues`, one per field. */
   'scenario.preview': { input: z.strictObject({ scenario: draft }), output: previewSchema },

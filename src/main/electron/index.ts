@@ -1,7 +1,7 @@
 import { app, BrowserWindow, dialog, Menu, session } from 'electron';
 import { AppError } from '#shared/errors.ts';
 import { appVersion, resourcesDir } from '../app-paths.ts';
-import { createServices } from '../services/index.ts';
+import { createServices, type Services } from '../services/index.ts';
 import { connectPages } from './ipc.ts';
 import { buildMenu, type MenuActions } from './menu.ts';
 import { fileFilters, filesIn, readChosenFile } from './open-file.ts';
@@ -18,8 +18,20 @@ function bringToFront(window: BrowserWindow) {
   window.focus();
 }
 
+/** The services, or null after a message that says why the library can't be opened and what to do. */
+function openServices(): Services | null {
+  try {
+    return createServices({ dataDir: app.getPath('userData'), resourcesDir, appVersion: appVersion() });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    dialog.showErrorBox('Trainyard can’t start', `${error.message}\n\n${error.remedy ?? ''}`);
+    return null;
+  }
+}
+
 function run() {
-  const services = createServices({ dataDir: app.getPath('userData'), resourcesDir, appVersion: appVersion() });
+  const services = openServices();
+  if (services === null) return app.exit(2);
   const pages = connectPages(services);
 
   async function openFile(file: string, window: BrowserWindow) {

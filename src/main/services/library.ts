@@ -118,6 +118,9 @@ export function libraryHandlers(parts: Parts) {
       const { scenario } = shelf.load(id);
       return { fileName: scenarioFileName(scenario.name), text: scenarioFileText(scenario, withResults) };
     },
-    'scenario.import': ({ fileName, text }) => shelf.add(importScenario(planner, text, fileName).scenario),
+    'scenario.import': ({ fileName, text }) => {
+      const { scenario, warnings } = importScenario(planner, text, fileName);
+      return { ...shelf.add(scenario), warnings };
+    },
   } satisfies Pick<Handlers, LibraryCall>;
 }

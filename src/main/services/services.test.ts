@@ -236,7 +236,7 @@ describe('files', () => {
   test('export and import give the same scenario, results included', async () => {
     const record = await planned(await create({ name: 'Größe / 1: “test”' }));
     const { fileName, text } = await call('scenario.export', { id: record.id });
-    expect(fileName).toBe('gro-e-1-test.trainyard');
+    expect(fileName).toBe('größe-1-test.trainyard');
     const copy = await call('scenario.import', { fileName, text });
     expect(copy.scenario).toEqual(record.scenario);
     const bare = await call('scenario.export', { id: record.id, withResults: false });
@@ -247,11 +247,18 @@ describe('files', () => {
     const { scenario } = await planned(await create());
     const imported = async (change: object) => {
       const text = JSON.stringify({ ...scenario, ...change });
-      return (await call('scenario.import', { fileName: 'a.trainyard', text })).scenario.results;
+      const { scenario: kept, warnings } = await call('scenario.import', { fileName: 'a.trainyard', text });
+      return { results: kept.results, warnings };
     };
-    expect(await imported({})).toEqual(scenario.results);
-    expect(await imported({ results: { ...scenario.results, engineVersion: '0' } })).toBeNull();
-    expect(await imported({ job: { ...scenario.job, seqLen: 4096 } })).toBeNull();
+    expect(await imported({})).toEqual({ results: scenario.results, warnings: [] });
+    expect(await imported({ results: { ...scenario.results, engineVersion: '0' } })).toEqual({
+      results: null,
+      warnings: [expect.stringContaining('version 0 of the planning model')],
+    });
+    expect(await imported({ job: { ...scenario.job, seqLen: 4096 } })).toEqual({
+      results: null,
+      warnings: [expect.stringContaining('do not belong to this model')],
+    });
   });
 
   test.each<[string, string, Partial<WireError>]>([

@@ -10,9 +10,9 @@ export function scenarioFileText(scenario: Scenario, withResults: boolean): stri
 
 /** A file name made of a scenario's name; never empty, never a path. */
 export function scenarioFileName(name: string): string {
-  const words = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
-  const slug = words.replaceAll(/[^a-z0-9.]+/g, '-').replaceAll(/^[-.]+|[-.]+$/g, '');
-  return `${slug.slice(0, 80) || 'scenario'}.trainyard`;
+  const words = name.normalize('NFC').toLowerCase();
+  const slug = words.replaceAll(/[^\p{L}\p{M}\p{N}.]+/gu, '-').replaceAll(/^[-.]+|[-.]+$/g, '');
+  return `${[...slug].slice(0, 60).join('') || 'scenario'}.trainyard`;
 }
 
 /** Why results that came with a file are not what this program would find; null where they are. */

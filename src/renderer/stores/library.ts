@@ -1,7 +1,7 @@
 /** The cards of the saved scenarios, and what one does with a whole scenario. */
 import { defineStore } from 'pinia';
 import { computed, ref, shallowRef } from 'vue';
-import type { ScenarioCard, ScenarioRecord } from '#shared/contract.ts';
+import type { ImportedRecord, ScenarioCard, ScenarioRecord } from '#shared/contract.ts';
 import { toCallError, useClient, type CallError } from '../client.ts';
 
 export const useLibrary = defineStore('library', () => {
@@ -57,7 +57,7 @@ export const useLibrary = defineStore('library', () => {
     await client.call('scenario.restore', { id });
     await load();
   }
-  async function importText(fileName: string, text: string): Promise<ScenarioRecord> {
+  async function importText(fileName: string, text: string): Promise<ImportedRecord> {
     const record = await client.call('scenario.import', { fileName, text });
     await load();
     return record;

@@ -27,10 +27,15 @@ export const useNotices = defineStore('notices', () => {
   function tell(title: string, action?: Notice['action']) {
     add({ tone: 'ok', title, duration: OK_MILLISECONDS, ...(action === undefined ? {} : { action }) });
   }
+  /** Something was done, but not all of it: says what was left out. */
+  function warn(title: string, text: string) {
+    add({ tone: 'ok', title, text, duration: ERROR_MILLISECONDS });
+  }
   /** Shows what a failed call said. `what` names the deed: "could not rename it". */
   function fail(what: string, error: unknown) {
     const { message, remedy } = toCallError(error);
-    const text = [message, remedy].filter((part) => part !== '').join(' ');
+    const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
+    const text = remedy === '' ? sentence : `${sentence} ${remedy}`;
     add({ tone: 'danger', title: what, text, duration: ERROR_MILLISECONDS });
   }
   function dismiss(id: number) {
@@ -46,5 +51,5 @@ export const useNotices = defineStore('notices', () => {
     }
   }
 
-  return { notices, tell, fail, dismiss, attempt };
+  return { notices, tell, warn, fail, dismiss, attempt };
 });

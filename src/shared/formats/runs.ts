@@ -28,6 +28,8 @@ export type RunReading = { case: RunCase } | { skipped: string };
 
 /** Frameworks whose behaviour the planner models, as the record spells them. */
 const MEGATRON = /megatron-lm|megatron-core|megatron-bridge|megatron core/i;
+/** A fork may run schedules or layouts of its own that a row states in words only. */
+const FORK = /\bfork\b/i;
 
 /** The rows of a runs file: a list, or an object with `rows`. Throws AppError invalid-json / invalid-field / wrong-format. */
 export function parseRunsText(text: string, what = 'runs file'): Run[] {
@@ -59,7 +61,7 @@ function notPlanned(run: Run): string | null {
   if (model.moe != null) return 'mixture of experts is not planned by this version';
   if (model.mla != null) return 'multi-head latent attention is not planned by this version';
   if (task != null && /lora/i.test(task)) return 'LoRA is not planned by this version';
-  if (!MEGATRON.test(run.framework ?? ''))
+  if (!MEGATRON.test(run.framework ?? '') || FORK.test(run.framework ?? ''))
     return `framework ${run.framework ?? 'unknown'} is not planned by this version`;
   if ((parallel.cp ?? 1) > 1) return 'context parallelism is not planned by this version';
   if ((parallel.ep ?? 1) > 1) return 'expert parallelism is not planned by this version';

@@ -15,7 +15,9 @@ export function useTransfer() {
   async function importText(fileName: string, text: string) {
     const record = await notices.attempt(`Could not import ${fileName}`, () => library.importText(fileName, text));
     if (record === undefined) return;
-    notices.tell(`Imported “${record.scenario.name}”`);
+    const done = `Imported “${record.scenario.name}”`;
+    if (record.warnings.length === 0) notices.tell(done);
+    else notices.warn(done, record.warnings.join(' '));
     await router.push({ name: record.scenario.results === null ? 'setup' : 'plans', params: { id: record.id } });
   }
 
