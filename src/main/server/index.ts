@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { AppError } from '#shared/errors.ts';
 import { serve } from './serve.ts';
 
 const usage = 'usage: serve [--port N] [--data-dir DIR]';
@@ -18,4 +19,10 @@ try {
   console.error(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
   process.exit(2);
 }
-process.exit(await serve(options));
+try {
+  process.exit(await serve(options));
+} catch (error) {
+  if (!(error instanceof AppError)) throw error;
+  console.error([error.message, error.remedy].filter((line) => line !== undefined).join('\n'));
+  process.exit(2);
+}

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { appVersion, defaultDataDir, rendererDir, resourcesDir } from '../app-paths.ts';
-import { AppError } from '#shared/errors.ts';
-import { createServices, type Services } from '../services/index.ts';
+import { createServices } from '../services/index.ts';
 import { openHttpDoor, type HttpDoor } from './http.ts';
 
 export interface ServeOptions {
@@ -29,9 +28,7 @@ function announceOnEnter(door: HttpDoor) {
   createInterface({ input: process.stdin }).on('line', () => console.log(`READY ${door.invite()}`));
 }
 
-/** What went wrong, with the remedy; a bug is thrown on. */
 function explain(error: unknown, port: number): string {
-  if (error instanceof AppError) return `${error.message}\n${error.remedy ?? ''}`.trim();
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EADDRINUSE')
     return `Port ${port} is in use, perhaps by another Trainyard. Choose another with --port N, or leave --port out.`;
@@ -42,16 +39,16 @@ function explain(error: unknown, port: number): string {
 /**
  * Opens the browser door and prints `READY ADDRESS`; prints a new address, and voids the old one, at each line on
  * standard input. Resolves when SIGINT or SIGTERM has closed it.
- * @returns the exit code: 0, or 2 where the port or the data folder can't be had
+ * @returns the exit code: 0, or 2 where the port can't be had
+ * @throws AppError where the data folder can't be used
  */
 export async function serve({ port = 0, dataDir = defaultDataDir() }: ServeOptions): Promise<number> {
-  let services: Services | undefined;
+  const services = createServices({ dataDir, resourcesDir, appVersion: appVersion() });
   let door: HttpDoor;
   try {
-    services = createServices({ dataDir, resourcesDir, appVersion: appVersion() });
     door = await openHttpDoor(services, { rendererDir, port });
   } catch (error) {
-    await services?.close();
+    await services.close();
     console.error(explain(error, port));
     return 2;
   }

@@ -12,7 +12,7 @@ export function scenarioFileText(scenario: Scenario, withResults: boolean): stri
 export function scenarioFileName(name: string): string {
   const words = name.normalize('NFC').toLowerCase();
   const slug = words.replaceAll(/[^\p{L}\p{M}\p{N}.]+/gu, '-').replaceAll(/^[-.]+|[-.]+$/g, '');
-  return `${[...slug].slice(0, 60).join('') || 'scenario'}.trainyard`;
+  return `${Array.from(slug).slice(0, 60).join('') || 'scenario'}.trainyard`;
 }
 
 /** Why results that came with a file are not what this program would find; null where they are. */
