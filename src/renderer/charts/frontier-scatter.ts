@@ -24,6 +24,8 @@ export interface ScatterPoint {
 
 export interface ScatterData {
   points: readonly ScatterPoint[];
+  /** All pipeline degrees of the search, so that filters don't change what a colour means. */
+  degrees: readonly number[];
   /** Plans that nothing beats in both; joined by a line. */
   frontier: readonly ScatterPoint[];
   /** The scenario's own plan, drawn apart. */
@@ -52,8 +54,7 @@ function describe(point: ScatterPoint, name = ''): string {
   ]);
 }
 
-function seriesByPp({ points, measure, selectedKey }: ScatterData, theme: ChartTheme) {
-  const degrees = [...new Set(points.map((point) => point.pp))].sort((a, b) => a - b);
+function seriesByPp({ points, degrees, measure, selectedKey }: ScatterData, theme: ChartTheme) {
   return degrees.map((pp, index) => ({
     type: 'scatter' as const,
     name: `PP ${pp}`,
@@ -144,9 +145,9 @@ function memoryExtent({ points, reference, usableMemoryBytes }: ScatterData) {
 }
 
 /** Lines are labelled where they are; the legend is for what the points mean. */
-function legendNames({ points, reference }: ScatterData): string[] {
-  const degrees = [...new Set(points.map((point) => point.pp))].sort((a, b) => a - b);
-  return [...degrees.map((pp) => `PP ${pp}`), ...(reference === null ? [] : [reference.name])];
+function legendNames({ points, degrees, reference }: ScatterData): string[] {
+  const shown = degrees.filter((pp) => points.some((point) => point.pp === pp));
+  return [...shown.map((pp) => `PP ${pp}`), ...(reference === null ? [] : [reference.name])];
 }
 
 export function frontierScatter(data: ScatterData, theme: ChartTheme): EChartsOption {

@@ -46,11 +46,12 @@ export const useSearch = defineStore('search', () => {
   client.on('job-failed', (event) => change(event, { state: 'failed', message: event.message, remedy: event.remedy }));
 
   async function start(scenarioId: string) {
+    const end = activity.begin();
     await cancel(scenarioId);
     const jobId = crypto.randomUUID();
     const event = { jobId, scenarioId };
     const job = { ...event, done: 0, total: 0, best: null, result: null, isSaved: false, message: '', remedy: '' };
-    ends.set(jobId, activity.begin());
+    ends.set(jobId, end);
     put({ ...job, state: 'running' });
     try {
       await client.call('search.start', { ...event, top: TOP });

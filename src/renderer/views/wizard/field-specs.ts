@@ -309,8 +309,8 @@ export const constraintGroups: readonly FieldGroup[] = [
         path: 'constraints.headroomFraction',
         kind: 'percent',
         label: 'Memory headroom',
-        unit: '% of usable memory',
-        help: 'Has to stay free for a plan to count as fitting.',
+        unit: '%',
+        help: 'Of usable memory; has to stay free for a plan to count as fitting.',
       },
       {
         path: 'constraints.minMfu',

@@ -65,7 +65,8 @@ export function autoName(draft: Draft, catalog: Catalog): string {
   const model = valueAt(draft, 'model.name');
   const id = valueAt(draft, 'cluster.accelerator');
   const numAccelerators = valueAt(draft, 'cluster.numAccelerators');
-  const name = catalog.accelerators.find((item) => item.id === id)?.name ?? String(id);
+  const accelerator = catalog.accelerators.find((item) => item.id === id);
+  const name = accelerator?.name.replace(`${accelerator.vendor} `, '') ?? String(id);
   const count = typeof numAccelerators === 'number' ? `${showNumber(numAccelerators)} × ` : '';
   return `${typeof model === 'string' ? model : 'Model'} on ${count}${name}`;
 }
