@@ -61,7 +61,34 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
   };
 }
 
-/** Canonical text of a plan: equal plans have equal keys. Also the tie-break that makes results independent of timing. */
+/** What a plan sets apart from the usual, in few letters; empty for nearly every plan. */
+function unusualParts(plan: Plan): string[] {
+  const { recompute, sharding, offload, runtime } = plan;
+  const modules = recompute.modules.join('+');
+  const unusual: [boolean, string][] = [
+    [plan.cp > 1, `cp${plan.cp}`],
+    [plan.cpMethod !== 'ring', plan.cpMethod],
+    [plan.ep > 1, `ep${plan.ep}`],
+    [plan.etp > 1, `etp${plan.etp}`],
+    [plan.schedule.groupSize !== null, `group${plan.schedule.groupSize ?? ''}`],
+    [modules !== (recompute.mode === 'selective' ? 'core-attention' : ''), modules === '' ? 'no-modules' : modules],
+    [recompute.layersPerStage !== null, `layers${recompute.layersPerStage ?? ''}`],
+    [sharding.group !== 'dp', typeof sharding.group === 'string' ? sharding.group : `shard${sharding.group.size}`],
+    [!sharding.reshardAfterForward, 'keep'],
+    [plan.overlap.expert, 'oep'],
+    [offload.optimizer > 0, `off-optimizer${offload.optimizer}`],
+    [offload.weights > 0, `off-weights${offload.weights}`],
+    [offload.activations > 0, `off-activations${offload.activations}`],
+    [plan.rankOrder !== 'tp-cp-ep-dp-pp', plan.rankOrder],
+    [!runtime.fusedCrossEntropy, 'unfused-loss'],
+    [runtime.cudaGraphs !== 'none', `graphs-${runtime.cudaGraphs}`],
+    [runtime.expertDispatcher !== 'alltoall', runtime.expertDispatcher],
+    [runtime.expandableSegments, 'segments'],
+  ];
+  return unusual.flatMap(([isSet, text]) => (isSet ? [text] : []));
+}
+
+/** Canonical text of a plan: equal plans have equal keys, and different plans different ones. Also the tie-break that makes results independent of timing. */
 export function planKey(plan: Plan): string {
   const { recompute, sharding, overlap } = plan;
   const flags = [
@@ -78,11 +105,12 @@ export function planKey(plan: Plan): string {
     `vpp${plan.vpp}`,
     `mbs${plan.microBatchSize}`,
     plan.schedule.name,
-    ...(plan.layout === null ? [] : [String(plan.layout)]),
+    ...(plan.layout === null ? [] : [typeof plan.layout === 'string' ? plan.layout : JSON.stringify(plan.layout)]),
     `re-${recompute.mode}`,
     `z${sharding.zeroStage}`,
     plan.runtime.attentionKernel,
     ...flags,
+    ...unusualParts(plan),
   ].join('.');
 }
 

@@ -68,7 +68,7 @@ const CURRENT_STACK_YEAR = 2025;
 
 /**
  * The year of a training stack from what its version says: a year if one is written, else by Megatron's numbering
- * ("core 0.x" began in 2023; v1 to v3 are 2019 to 2022). null = the newest modelled.
+ * ("core 0.x" and "r0.x" began in 2023; v1 to v3 are 2019 to 2022). null = the newest modelled.
  */
 export function stackYearOf(version: string | null): number {
   if (version === null) return CURRENT_STACK_YEAR;
@@ -76,7 +76,7 @@ export function stackYearOf(version: string | null): number {
   if (year !== null) return Number(year[1]);
   const major = /\bv?([123])\.\d/i.exec(version);
   if (major !== null && !/core/i.test(version)) return 2019 + Number(major[1]);
-  const core = /\b0\.(\d+)/.exec(version);
+  const core = /(?:^|[^\d.])0\.(\d+)/.exec(version);
   if (core !== null) return Number(core[1]) <= 5 ? 2023 : Number(core[1]) <= 10 ? 2024 : 2025;
   return CURRENT_STACK_YEAR;
 }
