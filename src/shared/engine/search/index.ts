@@ -185,6 +185,11 @@ function whyEmpty(problem: Problem, leastMemoryPlan: PlanSummary | null, pruned:
   return reasons;
 }
 
+/** Counts with the largest first; equal ones by name, so that their order says nothing about who counted when. */
+function mostFirst(counts: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)));
+}
+
 /** The whole answer from all slices of one search; independent of their order and number. */
 export function mergeSlices(
   problem: Problem,
@@ -230,6 +235,6 @@ export function mergeSlices(
     heatMap: [...cells.values()].sort((a, b) => a.tp - b.tp || a.pp - b.pp),
     reference: summary === null ? null : { summary, rank: fasterThanReference + 1, label: problem.referenceLabel },
     whyEmpty: best.length > 0 ? [] : whyEmpty(problem, leastMemoryPlan, prunedByReason),
-    stats: { ...stats, prunedByReason, ...timing },
+    stats: { ...stats, prunedByReason: mostFirst(prunedByReason), ...timing },
   };
 }

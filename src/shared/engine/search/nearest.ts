@@ -5,7 +5,7 @@ import { layoutFor } from '../layout.ts';
 import { planKey } from '../plan.ts';
 import type { Problem } from '../problem.ts';
 import { firstBrokenRule } from '../rules.ts';
-import { chunksOf } from './space.ts';
+import { chunksOf, mostStages } from './space.ts';
 import { isPlannedSchedule } from '../pipeline/schedules/index.ts';
 
 /** A factor of two in any degree counts one; dp follows from the others and counts little. */
@@ -71,7 +71,7 @@ export function nearestValidPlan(problem: Problem, plan: Plan): Plan | null {
   for (const tp of divisorsOf(network.numAccelerators)) {
     if (tp > 64 && tp > plan.tp) break;
     for (const pp of divisorsOf(network.numAccelerators / tp)) {
-      if (pp > model.numLayers) break;
+      if (pp > mostStages(model.numLayers)) break;
       chunksOf(model.numLayers, pp).forEach((vpp) => batches.forEach((size) => consider(tp, pp, vpp, size)));
     }
   }

@@ -46,6 +46,9 @@ function pinnedNumbers(problem: Problem, path: string): number[] | null {
   return pinned === undefined ? null : pinned.map(Number).filter((value) => Number.isInteger(value) && value > 0);
 }
 
+/** Most pipeline stages that a model can fill: one per layer, and one each for embedding and head. */
+export const mostStages = (numLayers: number): number => numLayers + 2;
+
 /** Chunks per rank that hold all layers, evenly or with embedding and head counted as layers. */
 export function chunksOf(numLayers: number, pp: number): number[] {
   if (pp === 1) return [1];
@@ -64,7 +67,7 @@ function outerOf(problem: Problem): Outer[] {
   const microBatches =
     pinnedNumbers(problem, 'microBatchSize') ?? [...new Set([...batches, ...powers])].sort((a, b) => a - b);
   const pipelines = (tp: number) =>
-    pinnedNumbers(problem, 'pp') ?? divisorsOf(Math.floor(n / tp)).filter((pp) => pp <= model.numLayers);
+    pinnedNumbers(problem, 'pp') ?? divisorsOf(Math.floor(n / tp)).filter((pp) => pp <= mostStages(model.numLayers));
   const chunks = (pp: number) => pinnedNumbers(problem, 'vpp') ?? chunksOf(model.numLayers, pp);
   return tps.flatMap((tp) =>
     pipelines(tp).flatMap((pp) =>
