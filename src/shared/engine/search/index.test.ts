@@ -13,6 +13,7 @@ import {
   type SliceResult,
 } from '../index.ts';
 import { balancedLayout } from '../layout.ts';
+import { violationsOf } from '../rules.ts';
 import { choicesArbitrary } from '../testing/arbitraries.ts';
 import { exampleProblem, problemOf, type Choices } from '../testing/problems.ts';
 
@@ -40,6 +41,7 @@ function enumerateNaively(problem: Problem): Row[] {
   const { model, network } = problem;
   const rows: Row[] = [];
   const consider = (plan: Plan): void => {
+    if (violationsOf(problem, plan).length > 0) return; // evaluatePlan would look for the nearest valid plan as well
     const { estimate, verdict } = evaluatePlan(problem, plan);
     if (estimate !== null && verdict === 'fits') rows.push(rowOf({ key: planKey(plan), ...estimate }));
   };
