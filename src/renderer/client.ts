@@ -68,7 +68,7 @@ export function createClient(transport: Transport): Client {
 const unreachable: WireError = {
   code: 'internal',
   message: 'Trainyard is not answering.',
-  remedy: 'Check that the program is still running, then reload this page. What you typed is kept.',
+  remedy: 'Check that the program is still running, then reload this page.',
 };
 
 async function post(name: string, input: unknown): Promise<Reply<unknown>> {

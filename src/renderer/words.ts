@@ -119,3 +119,30 @@ export function valueWords(value: number | string | boolean): string {
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+const ruleNames: Readonly<Record<string, string>> = {
+  memory: 'Needs more memory than there is, by a lower bound',
+  'out-of-memory': 'Out of memory',
+  'memory-headroom': 'Leaves less memory free than asked for',
+  'min-mfu': 'Slower than the least MFU asked for',
+  'world-size': 'TP · PP · CP · DP is not the number of accelerators',
+  'degrees-divide-cluster': 'TP · PP · CP does not divide the number of accelerators',
+  'heads-divide-tp': 'Attention heads do not divide over TP',
+  'kv-heads-divide-tp': 'Key/value heads do not divide over TP',
+  'ffn-divides-tp': 'The feed-forward width does not divide over TP',
+  'sequence-divides-tp': 'The sequence does not divide over TP',
+  'sequence-parallel-needs-tp': 'Sequence parallelism needs TP above 1',
+  'layers-divide-pp': 'Layers do not divide over PP',
+  'layers-divide-vpp': 'Layers of a stage do not divide over VPP',
+  'interleaving-needs-pipeline': 'Interleaving needs a pipeline',
+  'interleaving-divides-batch': 'Interleaving needs micro-batches in multiples of PP',
+  'schedule-fits-vpp': 'The schedule does not go with this VPP',
+  'batch-divides': 'The global batch does not divide over DP and micro-batch',
+  'layout-fits': 'The layer layout does not fit',
+  'not-modelled': 'Not planned by this version',
+};
+
+/** Why plans were ruled out, in words; a rule that is new here shows its id. */
+export function ruleWords(rule: string): string {
+  return ruleNames[rule] ?? capital(rule.replaceAll('-', ' '));
+}

@@ -47,6 +47,12 @@ function limitLines({ usableMemoryBytes, headroomFraction }: MemoryData, theme: 
   return { silent: true, symbol: 'none', animation: false, data: headroomFraction > 0 ? [usable, headroom] : [usable] };
 }
 
+/** The next even number of the size's own magnitude: 94 → 100, 8.1 → 10. */
+function roundUp(size: number): number {
+  const unit = 2 * 10 ** Math.floor(Math.log10(size));
+  return Math.ceil(size / unit) * unit;
+}
+
 function tooltipFor(data: MemoryData, index: number): string {
   const stage = data.stages[index];
   if (stage === undefined) return '';
@@ -97,7 +103,7 @@ export function memoryByStage(data: MemoryData, theme: ChartTheme): EChartsOptio
       name: 'GiB per accelerator',
       nameLocation: 'middle',
       nameGap: 38,
-      max: Math.ceil((most * 1.08) / 10) * 10,
+      max: roundUp(most * 1.06),
     },
     series: stageSeries(data, theme),
   };
