@@ -114,11 +114,11 @@ const suffixFactor: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, 
 
 /**
  * A count as people type it: "3072", "3,072", "1.5T", "450B tokens", "450e9", "2 k". Returns null where the text is
- * not a non-negative number; never guesses.
+ * not a non-negative number; never guesses (a comma that groups no thousands may be a decimal one).
  */
 export function parseCount(text: string): number | null {
   const match =
-    /^\s*(\d[\d\s,_]*(?:\.\d+)?|\.\d+)(?:e\+?(\d+))?\s*([kmbgt]?)(?:\s*(?:tokens?|params?|parameters))?\s*$/i.exec(
+    /^\s*((?:\d{1,3}(?:[\s,_]\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:e\+?(\d+))?\s*([kmbgt]?)(?:\s*(?:tokens?|params?|parameters))?\s*$/i.exec(
       text,
     );
   if (match === null) return null;
