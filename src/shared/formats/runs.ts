@@ -112,6 +112,7 @@ function readModel(run: Run, assumed: string[]): ScenarioInput['model'] {
   const isGpt = !gated;
   if (model.ffn == null) assumed.push('model.ffn: 4 × hidden');
   if (model.kv_heads == null) assumed.push('model.kv_heads: as many as heads');
+  if (model.head_dim == null) assumed.push('model.head_dim: hidden ÷ heads');
   if (model.tied_embeddings == null) assumed.push(`model.tied_embeddings: ${isGpt ? 'yes' : 'no'}`);
   if (isGpt) assumed.push('GPT style: LayerNorm, biases, learned positions, dropout 0.1');
   return {
@@ -189,6 +190,8 @@ function readScenario(run: Run, accelerator: Presets['accelerators'][number], as
   const compute = readPrecision(run, assumed);
   const isHalfGradient = compute === 'fp16' && isOldStack(run.framework_version);
   if (isHalfGradient) assumed.push('gradients accumulated and reduced in fp16, as the stack of the time did');
+  if (run.cluster.gpus_per_node == null)
+    assumed.push(`cluster.gpus_per_node: ${accelerator.acceleratorsPerNode} (usual for the accelerator)`);
   const nic = run.cluster.inter_node_gbps_per_gpu;
   if (nic == null)
     assumed.push(`cluster.inter_node_gbps_per_gpu: ${accelerator.scaleOut.bandwidthGbps} (usual for the accelerator)`);
