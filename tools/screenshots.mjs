@@ -52,7 +52,7 @@ const browser = await chromium.launch({
   ...(executablePath ? { executablePath } : {}),
   args: ['--no-sandbox', '--disable-gpu'],
 });
-const context = await browser.newContext({ deviceScaleFactor: 1.5 });
+const context = await browser.newContext({ deviceScaleFactor: 1.25 });
 const page = await context.newPage();
 await page.goto(url);
 await page.getByTestId('card-open').nth(2).waitFor();
@@ -68,7 +68,11 @@ for (const [name, open] of Object.entries(screens))
       await settled(page);
       await open(page);
       await settled(page);
-      await page.screenshot({ path: path.join(out, `${name}-${scheme}${suffix}.png`), fullPage: true });
+      // a window as tall as its content, so that what is fixed to its edges is drawn where it belongs
+      const height = await page.evaluate(() => document.documentElement.scrollHeight);
+      await page.setViewportSize({ ...viewport, height: Math.max(viewport.height, height) });
+      await settled(page);
+      await page.screenshot({ path: path.join(out, `${name}-${scheme}${suffix}.png`) });
       console.log(`${name}-${scheme}${suffix}.png`);
     }
 await browser.close();
