@@ -35,8 +35,11 @@ router.beforeEach(() => {
 });
 router.afterEach((to, from) => {
   arrived();
-  if (to.path !== from.path) window.scrollTo(0, 0);
   document.title = typeof to.meta['title'] === 'string' ? `${to.meta['title']} – Trainyard` : 'Trainyard';
+  if (to.path === from.path) return;
+  window.scrollTo(0, 0);
+  // a new screen begins at its beginning for the keyboard and for screen readers too; not at the very first one
+  if (from.matched.length > 0) document.getElementById('main')?.focus({ preventScroll: true });
 });
 router.onError((error) => {
   arrived();

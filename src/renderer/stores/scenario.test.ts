@@ -61,7 +61,7 @@ test('what is not valid is not saved, is told at its field, and survives a reloa
   const scenario = await opened();
   scenario.edit('job.globalBatchSize', 'many');
   await settle();
-  expect(scenario.issuesByPath.get('job.globalBatchSize')?.message).toBe('expected a number');
+  expect(scenario.issues.find(({ path }) => path === 'job.globalBatchSize')?.message).toBe('expected a number');
   expect(scenario.saveState).toBe('invalid');
   expect(server.inputsOf('scenario.update')).toHaveLength(0);
 
@@ -124,13 +124,17 @@ test('a change from elsewhere is taken over where nothing was edited', async () 
   expect(scenario.record?.scenario.name).toBe('Renamed');
 });
 
-test('a scenario that was deleted elsewhere says so', async () => {
+test('a scenario that was deleted elsewhere says so, until that is undone', async () => {
   const scenario = await opened();
-  server = Object.assign(server, {});
+  const before = stored;
   stored = new Refusal({ code: 'not-found', message: 'no such scenario' }) as unknown as ScenarioRecord;
   server.emit({ type: 'scenarios-changed', ids: ['a'] });
   await settle();
   expect(scenario.openError?.code).toBe('not-found');
+  stored = before;
+  server.emit({ type: 'scenarios-changed', ids: ['a'] });
+  await settle();
+  expect(scenario.openError).toBeNull();
 });
 
 test('a new scenario is stored on demand; until then it is kept for the next visit', async () => {

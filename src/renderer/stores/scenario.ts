@@ -54,7 +54,6 @@ export const useScenario = defineStore('scenario', () => {
   const canUndo = computed(() => history.value.past.length > 0);
   const canRedo = computed(() => history.value.future.length > 0);
   const isDirty = computed(() => record.value === null || !isSameDraft(draft.value, draftOf(record.value.scenario)));
-  const issuesByPath = computed(() => new Map(issues.value.map((issue) => [issue.path, issue])));
 
   let timer: ReturnType<typeof setTimeout> | undefined;
   let settle: (() => void) | undefined;
@@ -102,7 +101,7 @@ export const useScenario = defineStore('scenario', () => {
   }
 
   async function open(wanted: string, { reload = false } = {}) {
-    if (id.value === wanted && record.value !== null && !reload) return;
+    if (id.value === wanted && record.value !== null && openError.value === null && !reload) return;
     const before = flush(); // what was typed into the one open before
     id.value = wanted;
     try {
@@ -236,6 +235,7 @@ export const useScenario = defineStore('scenario', () => {
     if (base === null) return;
     const stored = await client.call('scenario.get', { id: base.id });
     if (record.value?.id !== base.id || stored.revision < record.value.revision) return;
+    openError.value = null; // a deletion elsewhere may have been undone
     const isSame = isSameDraft(draftOf(stored.scenario), draftOf(record.value.scenario));
     if (isSame) record.value = stored;
     else if (isDirty.value) conflict.value = stored;
@@ -288,7 +288,7 @@ export const useScenario = defineStore('scenario', () => {
   });
 
   return {
-    ...{ id, record, draft, preview, issues, issuesByPath, saveState, openError, saveError, conflict, planned },
+    ...{ id, record, draft, preview, issues, saveState, openError, saveError, conflict, planned },
     ...{ canUndo, canRedo, isDirty },
     ...{ beginNew, startOver, open, edit, editAll, undo, redo, check, flush, create, refresh },
     ...{ takeTheirs, overwriteTheirs },

@@ -21,7 +21,6 @@ export {
   Redo2 as IconRedo,
   Search as IconSearch,
   SlidersHorizontal as IconSetup,
-  Star as IconStar,
   Sun as IconSun,
   Table2 as IconTable,
   Trash2 as IconDelete,
