@@ -24,6 +24,9 @@ for part in out/main/index.js out/main/serve.js out/main/cli.js out/preload/prel
   [ -f "$tmp/app/$part" ] || { echo "missing in the package: $part" >&2; exit 1; }
 done
 diff -r resources "$tmp/app/resources"
+for document in MODEL KERNELS FORMATS; do # the sources of numbers cite them
+  cmp "docs/$document.md" "$tmp/packed/linux-unpacked/resources/docs/$document.md"
+done
 if find "$tmp/app" -name '*.map' -o -name '*.test.ts' | grep .; then
   echo "the package holds files that only development needs" >&2
   exit 1

@@ -10,7 +10,7 @@ const HOPPER_PEAKS = { bf16: 989.4e12, fp8: 1978.9e12 };
 
 /**
  * Dense peaks, memory rates and multiprocessor counts.
- * Source: NVIDIA datasheets as collected in REFERENCE §8 (2026-08-17); headline tensor figures are sparse, halved.
+ * Source: NVIDIA datasheets, read 2026-08-17 (MODEL §8); headline tensor figures are sparse, halved.
  */
 export const DEVICES: Readonly<Record<string, FitDevice>> = {
   'a100-sxm': {

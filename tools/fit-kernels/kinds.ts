@@ -64,8 +64,8 @@ const TABLE_OPS: Readonly<Record<string, CollectiveOp>> = {
 
 /**
  * `message_elements` counts the whole array, as nccl-tests' size column does: 268 M elements gathered by 8 H100 in
- * 1.40 ms are 335 GB/s of bus bandwidth, REFERENCE §5.2's figure; read as a per-rank part they would be eight times
- * that, above the link's 450 GB/s.
+ * 1.40 ms are 335 GB/s of bus bandwidth, the rate of an H100's NVLink ring (MODEL §5.2); read as a per-rank part they
+ * would be eight times that, above the link's 450 GB/s.
  */
 export function collectiveRow(row: TableRow): CollectiveRow {
   const op = TABLE_OPS[row['op'] ?? ''];

@@ -22,7 +22,7 @@ export interface ListedPlan {
   reference?: true;
 }
 
-/** CONTRACT §4, `plan`. */
+/** The answer of `plan` (docs/FORMATS.md §5). */
 export interface PlanAnswer {
   best: ListedPlan[];
   /** Pareto frontier of throughput against peak memory, fastest first. */

@@ -1,4 +1,4 @@
-/** What a file said, what its presets filled in, and what was assumed: the answer of `import` (CONTRACT §4). */
+/** What a file said, what its presets filled in, and what was assumed: the answer of `import` (docs/FORMATS.md §5). */
 import { z } from 'zod';
 import type { PlanInput, Scenario } from '#shared/schema/index.ts';
 import type { Planner } from './planner.ts';

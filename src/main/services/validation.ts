@@ -11,7 +11,7 @@ interface Measured {
   peakMemoryBytes: number | null;
 }
 
-/** One row of CONTRACT §5. `errorFraction` = predicted ÷ measured step time − 1. */
+/** One row of the answer of `validate` (docs/FORMATS.md §7). `errorFraction` = predicted ÷ measured step time − 1. */
 export interface ValidationRow {
   id: string;
   predicted: Measured;
@@ -124,7 +124,7 @@ function groupsOf(runs: readonly Run[], rows: readonly ValidationRow[]): Validat
   });
 }
 
-/** The report of CONTRACT §5 for rows of measured runs, all predicted with the same calibration. */
+/** The answer of `validate` (docs/FORMATS.md §7) for rows of measured runs, all predicted with the same calibration. */
 export function validateRuns(runs: readonly Run[], presets: Presets, calibration: Calibration): ValidationReport {
   const rows = runs.map((run) => predictRow(run, presets, calibration));
   return {

@@ -1,6 +1,6 @@
 /**
  * Operators → seconds on one device: measured kernel curves for matmuls and attention, a roofline on memory for the
- * rest. Source: REFERENCE §4; curves and their errors in docs/KERNELS.md.
+ * rest. Source: MODEL §4; curves and their errors in docs/KERNELS.md.
  */
 import { attentionSeconds, matmulAlignmentFactor, matmulSeconds } from './kernels/index.ts';
 import type { AttentionCurve, AttentionShape, DeviceRates, MatmulCurve, MatmulShape } from './kernels/index.ts';
@@ -18,12 +18,12 @@ export interface Processor {
   optimizerEfficiency: number;
 }
 
-/** Fixed cost of one element-wise kernel. Source: REFERENCE §4.3, 0.8 of bandwidth + 3 µs on H100. */
+/** Fixed cost of one element-wise kernel. Source: MODEL §4.3, 0.8 of bandwidth + 3 µs on H100. */
 export const KERNEL_LAUNCH_SECONDS = 3e-6;
 
 /**
  * Backward of flash attention relative to forward: 2.5 × the FLOPs (five matmuls for two) at 0.85 of the forward's
- * efficiency. Source: REFERENCE §4.2.
+ * efficiency. Source: MODEL §4.2.
  */
 const ATTENTION_BACKWARD_RATIO = 2.5 / 0.85;
 

@@ -5,7 +5,7 @@
  * can count as one layer each (Megatron-LM's account-for-embedding/loss-in-pipeline-split; Llama 3 was trained so): the
  * first and the last virtual stage then hold one layer less. A layout is written in Megatron's notation: `E` embedding,
  * `t` layer, `L` head and loss, `|` between virtual stages, `x*n` and `(…)*n` for repetition; virtual stage i lies on
- * rank i mod pp. Source: Megatron-LM --pipeline-model-parallel-layout; REFERENCE §4.4.
+ * rank i mod pp. Source: Megatron-LM --pipeline-model-parallel-layout; MODEL §6.2.
  */
 import type { Plan } from '../schema/index.ts';
 

@@ -3,7 +3,7 @@
  *
  * Legend: s = seqLen, b = microBatchSize, h = hiddenSize, f = ffnHiddenSize, a/k = heads/KV heads, dh = headDim,
  * V = padded vocabulary, t = tp, d = dp. Activations are 2-byte.
- * Source: REFERENCE §3 (K22 eqs. 1–6 and tensor lists of §3.4–3.5), in-flight counts §3.6.
+ * Source: MODEL §3 (Korthikanti et al. 2022 eqs. 1–6; tensor lists in MODEL §3.4–3.5), in-flight counts §3.6.
  */
 import type { MemoryCategory, Model, Plan, StageMemory } from '../schema/index.ts';
 import { GIB } from '../units.ts';
@@ -12,11 +12,11 @@ import type { Problem } from './problem.ts';
 import { schedules, type PlannedSchedule } from './pipeline/schedules/index.ts';
 import { paddedVocabSize, qkvWidth, stageParameters } from './workload/parameters.ts';
 
-/** CUDA context and loaded kernels of one process. Source: REFERENCE §3.7, 0.5–0.9 GiB by version. */
+/** CUDA context and loaded kernels of one process. Source: MODEL §3.7, 0.5–0.9 GiB by version. */
 export const CONTEXT_BYTES = 0.8 * GIB;
-/** Buffers of the collective library where there is more than one rank. Source: REFERENCE §3.7, 0.34–0.4 GiB a communicator set. */
+/** Buffers of the collective library where there is more than one rank. Source: MODEL §3.7, 0.34–0.4 GiB a communicator set. */
 export const COMMUNICATOR_BYTES = 0.6 * GIB;
-/** Share of activations lost between allocator blocks. Source: REFERENCE §3.7, 3–10 % without expandable segments. */
+/** Share of activations lost between allocator blocks. Source: MODEL §3.7, 3–10 % without expandable segments. */
 const FRAGMENTATION_FRACTION = 0.04;
 const EXPANDABLE_FRAGMENTATION_FRACTION = 0.01;
 
@@ -73,11 +73,11 @@ export function layerActivationBytes(model: Model, plan: Plan, seqLen: number): 
   }
 }
 
-/** Bytes of weights, gradients and optimizer states of `parameters` held by one rank. Source: REFERENCE §3.1. */
+/** Bytes of weights, gradients and optimizer states of `parameters` held by one rank. Source: MODEL §3.1. */
 function stateItems(problem: Problem, plan: Plan, parameters: number): MemoryItem[] {
   const { weightBytesPerParameter: w, gradientBytesPerParameter: g, optimizerBytesPerParameter: o } = problem.workload;
   const shards = plan.sharding.zeroStage >= 1 ? plan.dp : 1;
-  const source = 'bytes per parameter (REFERENCE §3.1)';
+  const source = 'bytes per parameter (docs/MODEL.md §3.1)';
   return [
     { category: 'weights', label: `Weights, ${w} B each`, bytes: w * parameters, source },
     { category: 'gradients', label: `Gradients, ${g} B each`, bytes: g * parameters, source },
@@ -107,7 +107,7 @@ function endItems(
       category: 'activations',
       label: 'Token ids and embedding output',
       bytes: tokens * perToken * inFlight,
-      source: 'REFERENCE §3.5',
+      source: 'docs/MODEL.md §3.5',
     });
   }
   if (place.isLast) {
@@ -115,7 +115,7 @@ function endItems(
       category: 'activations',
       label: 'Final norm and head inputs',
       bytes: (4 * model.hiddenSize * tokens) / shard,
-      source: 'K22 appendix B',
+      source: 'Korthikanti et al. 2022 §4.3 (docs/MODEL.md §3.5)',
     });
     const logits = (paddedVocabSize(model, plan.tp) / plan.tp) * tokens;
     items.push({
@@ -124,7 +124,7 @@ function endItems(
         ? 'Logits (16-bit and their gradient)'
         : 'Logits in 16-bit and fp32, softmax',
       bytes: logits * (plan.runtime.fusedCrossEntropy ? 4 : 6),
-      source: 'REFERENCE §3.5',
+      source: 'docs/MODEL.md §3.5',
     });
   }
   return items;
@@ -136,14 +136,23 @@ function workspaceItems(problem: Problem, plan: Plan, working: number, activatio
   const items: MemoryItem[] = [];
   const add = (label: string, bytes: number, source: string) =>
     bytes > 0 && items.push({ category: 'workspace', label, bytes, source });
-  add('One layer being recomputed', working, 'REFERENCE §3.6');
-  if (plan.tp > 1 && plan.sequenceParallel) add('Gathered sequence of one layer', 2 * boundary, 'K22 §4.2');
+  add('One layer being recomputed', working, 'docs/MODEL.md §3.3');
+  if (plan.tp > 1 && plan.sequenceParallel)
+    add('Gathered sequence of one layer', 2 * boundary, 'Korthikanti et al. 2022 §4.2.2 (docs/MODEL.md §3.7)');
   if (plan.pp > 1)
-    add('Pipeline send and receive buffers', (4 * boundary) / (plan.sequenceParallel ? plan.tp : 1), 'REFERENCE §3.7');
-  add('Device context', CONTEXT_BYTES, 'REFERENCE §3.7');
-  if (network.numAccelerators > 1) add('Collective library', COMMUNICATOR_BYTES, 'REFERENCE §3.7');
+    add(
+      'Pipeline send and receive buffers',
+      (4 * boundary) / (plan.sequenceParallel ? plan.tp : 1),
+      'docs/MODEL.md §3.7',
+    );
+  add('Device context', CONTEXT_BYTES, 'docs/MODEL.md §3.7');
+  if (network.numAccelerators > 1) add('Collective library', COMMUNICATOR_BYTES, 'docs/MODEL.md §3.7');
   const share = plan.runtime.expandableSegments ? EXPANDABLE_FRAGMENTATION_FRACTION : FRAGMENTATION_FRACTION;
-  add('Allocator fragmentation', share * (activations + working), `${share * 100} % of activations (REFERENCE §3.7)`);
+  add(
+    'Allocator fragmentation',
+    share * (activations + working),
+    `${share * 100} % of activations (docs/MODEL.md §3.7)`,
+  );
   return items;
 }
 
@@ -162,7 +171,7 @@ export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: numbe
     category: 'activations',
     label: `${layersPerStage} layers × ${inFlight} micro-batches in flight`,
     bytes: layersPerStage * inFlight * layer.kept,
-    source: `K22 tensor list; in flight by ${schedule.label} (REFERENCE §3.4, §3.6)`,
+    source: `tensors of Korthikanti et al. 2022 §4.1; in flight by ${schedule.label} (docs/MODEL.md §3.4, §3.6)`,
   };
   const ends = endItems(problem, plan, place, inFlight);
   const activations = ends

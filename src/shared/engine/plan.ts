@@ -5,7 +5,7 @@ import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
 
 /** Year from which stacks run flash attention, a distributed optimizer and overlapped reductions unless told otherwise. */
 const MODERN_STACK_YEAR = 2023;
-/** Year of sequence parallelism (K22). */
+/** Year of sequence parallelism (Korthikanti et al. 2022). */
 const SEQUENCE_PARALLEL_YEAR = 2022;
 
 /**

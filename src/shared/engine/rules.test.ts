@@ -124,7 +124,7 @@ describe('a plan that breaks several rules', () => {
   });
 });
 
-/** ASKS §D: what frameworks ran although layers were lost, or refused without saying what would be legal. */
+/** What people reported: frameworks ran it although layers were lost, or refused without saying what would be legal. */
 describe('configurations people were caught by', () => {
   const layered = (numLayers: number, numAccelerators: number): Choices => ({
     model: { numLayers },

@@ -1,7 +1,8 @@
 /**
  * What makes a plan valid. Each rule looks at one thing and says in words what is wrong; a plan is judged by all of
  * them, so that a broken plan shows every fault at once, each with the values that would be legal there.
- * Source: Megatron-LM arguments.py and parallel_state.py (REFERENCE §1, §5.5, §6), and the cases of ASKS §D.
+ * Source: Megatron-LM arguments.py and parallel_state.py (MODEL §1, §5.5, §6), and configurations that people reported as
+ * refused without a reason, or run with layers lost.
  */
 import type { Plan, Violation } from '../schema/index.ts';
 import { divisorsOf } from './divisors.ts';

@@ -2,7 +2,7 @@
  * The cost of one training step under a plan: stages from layers, the pipeline from stages, then what follows it.
  *
  * step = pipeline (busy + bubble + sends) + exposed gradient reduction + exposed parameter gather + tied-embedding
- * exchange + optimizer + fixed overhead. Source: REFERENCE §6 (iteration time), §5.3–5.4 (volumes and overlap).
+ * exchange + optimizer + fixed overhead. Source: MODEL §6 (iteration time), §5.3–5.4 (volumes and overlap).
  */
 import type { Plan } from '../schema/index.ts';
 import { memoryTime, processorOf, type Processor } from './compute.ts';
@@ -59,15 +59,15 @@ interface PerLayer {
   overhead: number;
 }
 
-/** Bytes that Adam moves per parameter: reads g, p, m, v in fp32, writes p, m, v and the 16-bit weight. REFERENCE §4.4. */
+/** Bytes that Adam moves per parameter: reads g, p, m, v in fp32, writes p, m, v and the 16-bit weight. MODEL §4.4. */
 const ADAM_BYTES = 30;
 /** Gradient norm (read) and clearing (write) of a full gradient, per byte of gradient. */
 const GRADIENT_PASSES = 2;
 /** fp16 gradients are first copied to fp32, unscaled and checked for overflow: 2 + 4 read and write, 4 + 4 unscale. */
 const FP16_GRADIENT_BYTES = 14;
-/** Parameters per gradient bucket. Source: Megatron-LM, max(40e6, 1e6·dp) (REFERENCE §3.7). */
+/** Parameters per gradient bucket. Source: Megatron-LM, max(40e6, 1e6·dp) (MODEL §5.4). */
 const bucketParameters = (dp: number): number => Math.max(40e6, 1e6 * dp);
-/** Share of a tensor-parallel collective hidden by overlapping it with its matmul. Source: REFERENCE §5.4, 0.5–0.9. */
+/** Share of a tensor-parallel collective hidden by overlapping it with its matmul. Source: MODEL §5.4, 0.5–0.9. */
 const TP_OVERLAP_FRACTION = 0.7;
 
 /** Costs plans of one problem; remembers layer costs, which few plans do not share. Not safe to share between threads. */
@@ -170,7 +170,8 @@ export class StepModel {
   private send(plan: Plan): { bytes: number; seconds: number } {
     const { model, workload, network } = this.problem;
     const boundaryBytes = 2 * workload.seqLen * plan.microBatchSize * model.hiddenSize;
-    // sequence parallelism sends the rank's own part; without it the scatter/gather optimisation does (SC'21 §4.1)
+    // sequence parallelism sends the rank's own part; without it the scatter/gather optimisation does
+    // (Narayanan et al. SC'21 §4.1)
     const bytes = boundaryBytes / plan.tp;
     if (plan.pp === 1) return { bytes, seconds: 0 };
     const tpGroup = groupOf(this.links.domainSize, plan.tp, 1);

@@ -1,4 +1,4 @@
-/** The reference's test vectors that the present scope covers, one test each; those left for later are counted. */
+/** The test vectors of the planning model that the present scope covers, one test each; those left for later are counted. */
 import { describe, expect, test } from 'vitest';
 import type { Model, PlanInput } from '../schema/index.ts';
 import { GIB } from '../units.ts';

@@ -1,4 +1,4 @@
-/** `preset:MODEL@COUNTxACCELERATOR`: a whole scenario from two ids of the catalog and a number (CONTRACT §3). */
+/** `preset:MODEL@COUNTxACCELERATOR`: a whole scenario from two ids of the catalog and a number (docs/FORMATS.md §3). */
 import { AppError } from '../errors.ts';
 import {
   findAccelerator,

@@ -1,4 +1,4 @@
-/** What a plan gives: times, rates, memory and money, each traced to its parts (CONTRACT §4). SI units throughout. */
+/** What a plan gives: times, rates, memory and money, each traced to its parts (docs/FORMATS.md §6). SI units throughout. */
 import { z } from 'zod';
 import { planSchema } from './plan.ts';
 

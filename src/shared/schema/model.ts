@@ -1,4 +1,4 @@
-/** The architecture of a model (not its weights), in the terms of CONTRACT §1. */
+/** The architecture of a model (not its weights), in the terms of a scenario file (docs/FORMATS.md §1). */
 import { z } from 'zod';
 import { count, countOrZero, shortText, sparse } from './primitives.ts';
 

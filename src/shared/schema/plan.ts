@@ -1,4 +1,4 @@
-/** One complete way to run a job on a cluster (CONTRACT §2). */
+/** One complete way to run a job on a cluster (docs/FORMATS.md §2). */
 import { z } from 'zod';
 import { count, fraction } from './primitives.ts';
 

@@ -38,7 +38,7 @@ function refusal(attempt: () => unknown): AppError {
   throw new Error('was not refused');
 }
 
-/** CONTRACT §1, with every field that it names. */
+/** A scenario with every field of docs/FORMATS.md §1. */
 const fullExample = {
   format: 'trainyard/scenario',
   version: 1,
@@ -106,7 +106,7 @@ const fullExample = {
   results: null,
 };
 
-/** CONTRACT §2. */
+/** A plan with every field of docs/FORMATS.md §2. */
 const fullPlan = {
   tp: 8,
   pp: 64,

@@ -1,4 +1,4 @@
-/** How far predictions lie from measurements. Definitions: MEASURE (APE = |predicted ÷ measured − 1|). */
+/** How far predictions lie from measurements. APE = |predicted ÷ measured − 1| (MODEL §9). */
 
 export interface ErrorSummary {
   count: number;

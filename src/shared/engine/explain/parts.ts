@@ -50,32 +50,48 @@ function stageWork(plan: Plan, cost: StepCost): TimePart {
     ),
     ...(isFirst ? [timeSum('Embedding', 'first stage', ends(cost.embedding))] : []),
     ...(isLast ? [timeSum('Head and loss', 'last stage', ends(cost.head))] : []),
-    timeLeaf('Host time between kernels', cost.layerOverheadSeconds * layers, 'calibration: layerOverheadSeconds'),
+    timeLeaf(
+      'Host time between kernels',
+      cost.layerOverheadSeconds * layers,
+      'fitted constant layerOverheadSeconds (docs/MODEL.md §9)',
+    ),
   ]);
 }
 
 /** The step time as a tree; the root is stepSeconds. */
 export function timeParts(plan: Plan, cost: StepCost): TimePart {
   const schedule = schedules[plan.schedule.name as PlannedSchedule];
-  const root = timeSum('Step time', 'pipeline, then what follows it (REFERENCE §6)', [
+  const root = timeSum('Step time', 'pipeline, then what follows it (docs/MODEL.md §6)', [
     timeSum('Pipeline', `${schedule.label} over ${plan.pp} stages`, [
       stageWork(plan, cost),
       timeLeaf(
         'Bubble: filling and draining the pipeline',
         cost.pipeline.bubble,
-        `${schedule.label} closed form (REFERENCE §6)`,
+        `${schedule.label} closed form (docs/MODEL.md §6)`,
       ),
-      timeLeaf('Waiting for sends between stages', cost.pipeline.sends, 'latency + bytes ÷ bandwidth (REFERENCE §5.1)'),
+      timeLeaf(
+        'Waiting for sends between stages',
+        cost.pipeline.sends,
+        'latency + bytes ÷ bandwidth (docs/MODEL.md §5.1)',
+      ),
     ]),
-    timeLeaf('Gradient reduction over DP, not hidden', cost.gradReduce.exposedSeconds, 'REFERENCE §5.3–5.4'),
-    timeLeaf('Parameter gather over DP, not hidden', cost.paramGather.exposedSeconds, 'REFERENCE §5.3–5.4'),
+    timeLeaf(
+      'Gradient reduction over DP, not hidden',
+      cost.gradReduce.exposedSeconds,
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+    ),
+    timeLeaf(
+      'Parameter gather over DP, not hidden',
+      cost.paramGather.exposedSeconds,
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+    ),
     timeLeaf(
       'Tied-embedding gradient exchange',
       cost.embeddingExchange.exposedSeconds,
-      'REFERENCE §1, first and last stage',
+      'both hold the matrix (docs/MODEL.md §1, §5.3)',
     ),
-    timeLeaf('Optimizer', cost.optimizerSeconds, 'bytes ÷ memory bandwidth (REFERENCE §4.4)'),
-    timeLeaf('Fixed time per step', cost.overheadSeconds, 'calibration: stepOverheadSeconds'),
+    timeLeaf('Optimizer', cost.optimizerSeconds, 'bytes ÷ memory bandwidth (docs/MODEL.md §4.4)'),
+    timeLeaf('Fixed time per step', cost.overheadSeconds, 'fitted constant stepOverheadSeconds (docs/MODEL.md §9)'),
   ]);
   return { ...root, seconds: cost.stepSeconds };
 }
@@ -102,7 +118,7 @@ export function memoryParts(problem: Problem, plan: Plan, stageIndex: number): M
   return {
     label: `Peak memory of stage ${stageIndex + 1} of ${plan.pp}`,
     bytes: children.reduce((sum, part) => sum + part.bytes, 0),
-    source: 'REFERENCE §3',
+    source: 'docs/MODEL.md §3',
     children,
   };
 }

@@ -47,7 +47,7 @@ const TUNED_HEAD_DIM = 128;
 
 /**
  * FLOP of one causal attention forward call: QKᵀ and PV, each 2·s²·dh per head, halved by the causal mask.
- * Source: REFERENCE §4.2, 2·b·a·s²·dh.
+ * Source: MODEL §4.2, 2·b·a·s²·dh.
  */
 export function causalAttentionFlops(shape: AttentionShape): number {
   return 2 * shape.batch * shape.numHeads * shape.seqLen ** 2 * shape.headDim;

@@ -57,7 +57,7 @@ export function busFactor(op: CollectiveOp, numRanks: number): number {
  * Form: base + steps·(step + bulk) + T + 2·√(T·fill) with T = busFactor·S/busBandwidth. The root is what pipelining over the
  * best chunk size costs: (T/c)·c + fill·T/c + c is smallest at c = √(T·fill). So S at half bandwidth grows with fill.
  * Assumes: all ranks on one node; beyond the largest measured count the bus bandwidth stays that of the largest.
- * Source: latency of ring steps and bandwidths as REFERENCE §5.1–5.2; fitted by tools/fit-kernels, docs/KERNELS.md.
+ * Source: latency of ring steps and bandwidths as MODEL §5.1–5.2; fitted by tools/fit-kernels, docs/KERNELS.md.
  */
 export function collectiveSeconds(curves: CollectiveCurves, call: CollectiveCall): number {
   const { op, bytes, numRanks } = call;

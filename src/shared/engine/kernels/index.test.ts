@@ -86,7 +86,7 @@ describe.each(matmulCases())('matmulSeconds, $name', ({ seconds, peak }) => {
 });
 
 describe('matmul curves reproduce measured latencies', () => {
-  // Shares of dense peak that the measured latencies of these shapes come to (tables and REFERENCE §4.1).
+  // Shares of dense peak that the measured latencies of these shapes come to (the tables that docs/KERNELS.md names).
   test.each([
     ['a100-sxm', { m: 4096, n: 4096, k: 4096 }, 0.86],
     ['a100-sxm', { m: 8192, n: 8192, k: 8192 }, 0.84],
@@ -215,7 +215,7 @@ describe.each(accelerators.map(([id, curves]) => ({ id, curves })))('attentionSe
 });
 
 test.each([
-  // Rows of REFERENCE §4.2: share of dense peak at batch 1, 32 heads, 8 KV heads, head size 128.
+  // Rows of the attention tables (docs/KERNELS.md): share of dense peak at batch 1, 32 heads, 8 KV heads, head size 128.
   ['a100-sxm', 4096, 0.39],
   ['a100-sxm', 16_384, 0.46],
   ['h100-sxm', 4096, 0.41],
@@ -277,7 +277,7 @@ describe.each(accelerators.map(([id, curves]) => ({ id, curves })))('collectiveS
 });
 
 test.each([
-  // 268 M half elements over 8 GPUs (REFERENCE §5.2): 4.226 ms on A100, 2.111 ms with switch reduction on H100.
+  // 268 M half elements over 8 GPUs (MODEL §5.2): 4.226 ms on A100, 2.111 ms with switch reduction on H100.
   ['a100-sxm', 'allReduce', 4.226e-3],
   ['h100-sxm', 'allReduce', 2.111e-3],
   ['h100-sxm', 'allGather', 1.401e-3],
@@ -289,7 +289,7 @@ test.each([
 });
 
 test.each([
-  // REFERENCE §5.2, 8 GPUs: microseconds.
+  // MODEL §5.2, 8 GPUs: microseconds.
   ['a100-sxm', 'allReduce', 2 ** 24, 217],
   ['h100-sxm', 'allReduce', 2 ** 21, 38],
   ['h100-sxm', 'allReduce', 2 ** 24, 122],

@@ -73,7 +73,7 @@ const FLOAT32_BYTES = 4;
 /**
  * Seconds one matmul kernel runs.
  *
- * Form: launch + (compute^p + memory^p)^(1/p) + cast (roofline of REFERENCE §4.1 with a smooth corner). Compute
+ * Form: launch + (compute^p + memory^p)^(1/p) + cast (roofline of MODEL §4.1 with a smooth corner). Compute
  * is that of the fastest of eight tile shapes and eight splits of k, each rounded up to whole tiles and waves.
  * Assumes: aligned dimensions (see {@link matmulAlignmentFactor}), row-major operands read once from memory.
  * Never decreases when m, n or k grows: each tiling's time does not, so their minimum does not.
@@ -87,7 +87,7 @@ export function matmulSeconds(curve: MatmulCurve, device: DeviceRates, shape: Ma
   const bytes = curve.operandBytesPerElement * (m * k + k * n) + curve.outputBytesPerElement * m * n;
   // Nearly all of a small working set is cached, all but `cachedBytes` of a large one is not; the share grows smoothly.
   const memory = (bytes * bytes) / (bytes + curve.cachedBytes) / memoryRate;
-  // The sag multiplies a time that grows with size, so the product still grows (REFERENCE §4.1: power-capped clocks).
+  // The sag multiplies a time that grows with size, so the product still grows (MODEL §4.1: power-capped clocks).
   const sag = 1 + (curve.sagFraction * flops) / (flops + curve.sagHalfFlops);
   const compute = sag * fastestTilingSeconds(curve, device, shape, memoryRate);
   const p = curve.overlapExponent;
@@ -132,7 +132,7 @@ function fastestTilingSeconds(curve: MatmulCurve, device: DeviceRates, shape: Ma
 
 /**
  * Waves that a kernel costs whose tiles fill the device `filling` times.
- * Source: REFERENCE §4.1, waves = ceil(tiles/SM); softened because small tiles share a multiprocessor.
+ * Source: MODEL §4.1, waves = ceil(tiles/SM); softened because small tiles share a multiprocessor.
  */
 function effectiveWaves(filling: number, roundingFraction: number): number {
   return Math.max(1, roundingFraction * Math.ceil(filling) + (1 - roundingFraction) * filling);
@@ -141,7 +141,7 @@ function effectiveWaves(filling: number, roundingFraction: number): number {
 /**
  * Factor on the time of a matmul whose dimensions per rank are not whole multiples of 64 elements.
  * The tables hold no such shapes (nothing below 32, all multiples of 32), so this is a default, not a fit.
- * Source: training runs, CALIBRATION "physics that was missing" 1: 1.7–2× slower; 1.85 is its middle. A dimension
+ * Source: MODEL §4.1: training runs at such shapes ran 1.7–2× slower than the curve; 1.85 is the middle. A dimension
  * that is not a multiple of 8 leaves the tensor cores' vector loads (NVIDIA matmul guide) and costs at least as much.
  */
 export function matmulAlignmentFactor(shape: MatmulShape): number {

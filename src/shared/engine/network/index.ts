@@ -3,7 +3,7 @@
  *
  * Ranks are numbered tp fastest, then cp, ep, dp, pp (Megatron-LM's default order). A group whose members lie `stride`
  * apart keeps min(size, domain ÷ stride) of them inside one scale-up domain; the rest is reached through the NICs.
- * Source: REFERENCE §5.1 (costs), §5.5 (placement); collectives inside a domain from measured curves, docs/KERNELS.md.
+ * Source: MODEL §5.1 (costs), §5.5 (placement); collectives inside a domain from measured curves, docs/KERNELS.md.
  */
 import { busFactor, collectiveSeconds, type CollectiveCurves, type CollectiveOp } from '../kernels/index.ts';
 import type { Problem } from '../problem.ts';
@@ -29,7 +29,7 @@ export interface Links {
 
 export type Placement = 'scale-up' | 'scale-out';
 
-/** Fixed cost of one scale-up hop for a point-to-point message. Source: REFERENCE §5.2, NVLink hop 1–4 µs, kernel ~5. */
+/** Fixed cost of one scale-up hop for a point-to-point message. Source: MODEL §5.1, NVLink hop 1–4 µs, kernel ~5. */
 const SCALE_UP_HOP_SECONDS = 8e-6;
 
 export function linksOf(problem: Problem): Links {
@@ -41,7 +41,7 @@ export function linksOf(problem: Problem): Links {
     collectives: curves.collective,
     domainSize: network.scaleUpDomainSize,
     scaleUpRatio: (scaleUpEfficiency * network.scaleUpBytesPerSecond) / device.ratedScaleUpBytesPerSecond,
-    // a copy between two peers reaches about 0.8 of the datasheet rate (REFERENCE §5.2)
+    // a copy between two peers reaches about 0.8 of the datasheet rate (MODEL §5.1)
     scaleUpBytesPerSecond: 0.8 * scaleUpEfficiency * network.scaleUpBytesPerSecond,
     scaleOutBytesPerSecond: scaleOutEfficiency * network.scaleOutBytesPerSecond,
     scaleOutLatencySeconds: network.scaleOutLatencySeconds,

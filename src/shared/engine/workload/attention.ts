@@ -1,7 +1,8 @@
 /**
  * Core attention of one layer: flash (one kernel that never stores the s×s scores) or unfused (batched matmuls, a fused
  * scale-mask-softmax kernel and dropout, as stacks before 2023 ran it).
- * Legend: s = seqLen, b = microBatchSize, a = numHeads, dh = headDim, t = tp. Source: REFERENCE §4.2–4.3, K22 §4.1.
+ * Legend: s = seqLen, b = microBatchSize, a = numHeads, dh = headDim, t = tp.
+ * Source: MODEL §4.2–4.3; Korthikanti et al. 2022 §4.1.
  */
 import { flashAttentionTime, matmulTime, memoryTime } from '../compute.ts';
 import type { LayerContext, Operator } from './operators.ts';
@@ -24,7 +25,7 @@ function flash(context: LayerContext): Operator[] {
       forwardSeconds: time.forward,
       backwardSeconds: time.backward,
       isCoreAttention: true,
-      source: 'measured attention curve (docs/KERNELS.md); backward 2.5× FLOPs at 0.85 efficiency (REFERENCE §4.2)',
+      source: 'measured attention curve (docs/KERNELS.md); backward 2.5× FLOPs at 0.85 efficiency (docs/MODEL.md §4.2)',
     },
   ];
 }
@@ -63,7 +64,7 @@ function unfused(context: LayerContext): Operator[] {
       forwardSeconds: memoryTime(processor, heads * s * s * bytes.forward, numKernels),
       backwardSeconds: memoryTime(processor, heads * s * s * bytes.backward, numKernels),
       isCoreAttention: true,
-      source: 'bytes of the s×s scores ÷ memory bandwidth (K22 §4.1, REFERENCE §4.3)',
+      source: 'bytes of the s×s scores ÷ memory bandwidth (Korthikanti et al. 2022 §4.1; docs/MODEL.md §4.2)',
     },
   ];
 }

@@ -4,7 +4,7 @@
  * tensor-parallel collectives, for one micro-batch on one rank.
  *
  * Legend: T = seqLen·microBatchSize tokens, h = hiddenSize, f = ffnHiddenSize, a·dh = attention width, t = tp.
- * Source: REFERENCE §2.1, §4.3 (bytes of element-wise kernels), §5.3 (tensor-parallel volumes).
+ * Source: MODEL §2.1, §4.3 (bytes of element-wise kernels), §5.3 (tensor-parallel volumes).
  */
 import { matmulBackwardTime, matmulTime, memoryTime, weightGradientTime, type Processor } from '../compute.ts';
 import type { MatmulShape } from '../kernels/index.ts';
@@ -14,7 +14,7 @@ import type { LayerContext, Operator } from './operators.ts';
 import { qkvWidth } from './parameters.ts';
 
 const MATMUL_SOURCE = 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)';
-const MEMORY_SOURCE = 'bytes ÷ memory bandwidth (REFERENCE §4.3)';
+const MEMORY_SOURCE = 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)';
 
 function matmul(label: string, context: LayerContext, shape: MatmulShape): Operator {
   return {
@@ -124,7 +124,7 @@ function gradientAccumulation(context: LayerContext): Operator[] {
   ];
 }
 
-/** Share of a hidden collective that its matmul pays back by lending it multiprocessors. Source: REFERENCE §5.4 (CAL). */
+/** Share of a hidden collective that its matmul pays back by lending it multiprocessors. Source: MODEL §5.4. */
 const HIDDEN_COLLECTIVE_COST = 0.15;
 
 /**
@@ -132,7 +132,7 @@ const HIDDEN_COLLECTIVE_COST = 0.15;
  * with it each becomes an all-gather and a reduce-scatter. Megatron-LM since v3 runs the backward sums of its
  * column-parallel layers beside their weight-gradient matmuls; what the matmuls are too short to hide stays. (Sequence
  * parallelism's two further all-gathers, which rebuild saved inputs, run beside the input-gradient matmuls.)
- * Source: REFERENCE §5.3–5.4, K22 §4.2; Megatron-LM tensor_parallel/layers.py (async all-reduce, 2022).
+ * Source: MODEL §5.3–5.4; Korthikanti et al. 2022 §4.2; Megatron-LM tensor_parallel/layers.py (async all-reduce, 2022).
  */
 function tensorParallel(context: LayerContext, weightGradientSeconds: number): Operator[] {
   const { tp, links } = context;
@@ -152,7 +152,7 @@ function tensorParallel(context: LayerContext, weightGradientSeconds: number): O
       forwardSeconds: 2 * (gather + reduce) * visible,
       backwardSeconds: (2 * gather + backwardReduce) * visible,
       isCoreAttention: false,
-      source: 'measured collective curve (docs/KERNELS.md), volume and overlap REFERENCE §5.3–5.4',
+      source: 'measured collective curve (docs/KERNELS.md), volume and overlap docs/MODEL.md §5.3–5.4',
     },
   ];
 }

@@ -1,6 +1,6 @@
 /**
  * The two ends of the model: embedding on the first stage, final norm, head and loss on the last, for one micro-batch on
- * one rank. Legend: T tokens, V padded vocabulary, t = tp. Source: REFERENCE §3.5, §4.3–4.4, §5.3.
+ * one rank. Legend: T tokens, V padded vocabulary, t = tp. Source: MODEL §3.5, §4.3–4.4, §5.3.
  */
 import { matmulBackwardTime, matmulTime, memoryTime } from '../compute.ts';
 import { groupOf, groupSeconds } from '../network/index.ts';
@@ -8,7 +8,7 @@ import type { LayerContext, Operator } from './operators.ts';
 import { paddedVocabSize } from './parameters.ts';
 
 function communication(label: string, forwardSeconds: number, backwardSeconds: number): Operator {
-  const source = 'measured collective curve (docs/KERNELS.md), volume REFERENCE §5.3';
+  const source = 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3';
   return { label, kind: 'communication', forwardSeconds, backwardSeconds, isCoreAttention: false, source };
 }
 
@@ -25,7 +25,7 @@ export function embeddingOperators(context: LayerContext): Operator[] {
       forwardSeconds: memoryTime(processor, (4 + extra) * h * tokens, 2),
       backwardSeconds: memoryTime(processor, (6 + extra) * h * tokens, 2),
       isCoreAttention: false,
-      source: 'bytes ÷ memory bandwidth (REFERENCE §4.3)',
+      source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
   ];
   if (tp > 1) {
@@ -64,7 +64,7 @@ export function headOperators(context: LayerContext): Operator[] {
       forwardSeconds: memoryTime(processor, tokens * (18 * vocabulary + 4 * h), 5),
       backwardSeconds: memoryTime(processor, tokens * (6 * vocabulary + 8 * h), 2),
       isCoreAttention: false,
-      source: 'bytes ÷ memory bandwidth (REFERENCE §4.3)',
+      source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
   ];
   if (tp > 1) {

@@ -2,16 +2,16 @@
  * FLOPs of a training step (one multiply-add = 2 FLOP), and the conventions behind MFU and HFU.
  *
  * Model FLOPs count every matmul of forward and backward once, attention over the full s×s square (the convention of
- * SC'21 and Korthikanti et al. eq. 7; stacks that count only the causal half print a smaller number for the same run).
+ * Korthikanti et al. 2022 eq. 7; stacks that count only the causal half print a smaller number for the same run).
  * Hardware FLOPs add what recomputation repeats. Utilisation is either ÷ (stepSeconds · accelerators · dense peak).
- * Source: REFERENCE §2.1–2.3.
+ * Source: MODEL §2.1–2.3.
  */
 import type { Model, Plan } from '../../schema/index.ts';
 import { numFfnMatrices, qkvWidth } from './parameters.ts';
 
 export const FLOPS_CONVENTION =
   'MFU counts forward and backward matmuls once, attention over the full square, the head, no recomputation ' +
-  '(Korthikanti et al. eq. 7); HFU adds recomputation; both against the dense peak of the compute precision.';
+  '(Korthikanti et al. 2022 eq. 7); HFU adds recomputation; both against the dense peak of the compute precision.';
 
 /** Forward FLOPs per token of one layer's linear maps: 2 × its matmul weights. */
 export function layerLinearFlops(model: Model): number {

@@ -2,7 +2,7 @@
  * Parameter counts: of a whole model, and of what one accelerator holds under a split.
  *
  * Legend: h = hiddenSize, f = ffnHiddenSize, a = numHeads, k = numKvHeads, dh = headDim, V = vocabSize, L = numLayers.
- * Source: REFERENCE §1 (checked there against the model classes of 24 families), SC'21 eq. 2.
+ * Source: MODEL §1; Narayanan et al. SC'21 eq. 2.
  */
 import type { Model } from '../../schema/index.ts';
 

@@ -1,4 +1,4 @@
-/** The schedules that can be planned, by the names of CONTRACT §2. A new one is one file and one line here. */
+/** The schedules that can be planned, by the names of the plan schema. A new one is one file and one line here. */
 import { interleaved } from './interleaved.ts';
 import { oneFOneB } from './one-f-one-b.ts';
 import type { Schedule } from './types.ts';

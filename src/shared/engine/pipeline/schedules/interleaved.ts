@@ -4,7 +4,7 @@
  *
  * Makespan = m·max_r t_r + (Σ_r t_r − max_r t_r)/v for t = forward + backward of all of a rank's chunks; for equal ranks
  * m·t + (p−1)·t/v. In flight on rank r: (2(p−r−1) + (v−1)p + 1)/v, at most m.
- * Source: REFERENCE §6 and §3.6, SC'21 §2.2.2, K22 §4.2.3.
+ * Source: MODEL §6 and §3.6; Narayanan et al. SC'21 §2.2.2, Korthikanti et al. 2022 §4.2.3.
  */
 import {
   slowestSeconds,

@@ -3,7 +3,7 @@
  *
  * Makespan = Σ_r t_r + (m−1)·max_r t_r with t = forward + backward of a rank. Exact when the slowest rank is the last
  * (the head's), an upper bound else. A blocking send adds its time to each of a micro-batch's two exchanges.
- * Source: REFERENCE §6 (reproduced there by simulation), SC'21 §2.2.1.
+ * Source: MODEL §6; Narayanan et al. SC'21 §2.2.1.
  */
 import {
   slowestSeconds,
