@@ -10,7 +10,7 @@ import {
   type Scenario,
 } from '#shared/schema/index.ts';
 import { draftOf, valueAt, type Draft } from '../../stores/draft.ts';
-import { showNumber } from './field-specs.ts';
+import { showNumber } from './numbers.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -1,19 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { schemaPaths } from '../../test/schema-paths.ts';
-import {
-  clusterGroups,
-  constraintGroups,
-  jobGroups,
-  labelOf,
-  modelGroups,
-  notesGroup,
-  parseNumber,
-  parsePercent,
-  showCount,
-  showNumber,
-  showPercent,
-  stepOf,
-} from './field-specs.ts';
+import { clusterGroups, constraintGroups, jobGroups, labelOf, modelGroups, notesGroup, stepOf } from './field-specs.ts';
+import { parseNumber, parsePercent, showCount, showNumber, showPercent } from './numbers.ts';
 
 describe('numbers in fields', () => {
   test.each([0, 1, 3072, 999_999, 1e6, 450e9, 15.6e12, 1_234_567, 128_256, 25_600, 2.95, 0.5])(
