@@ -7,6 +7,7 @@ test('plans are said as the field says them', () => {
   expect(splitWords(plan)).toBe('TP 8 · PP 64 · DP 6');
   expect(splitWords({ ...plan, cp: 2 })).toBe('TP 8 · PP 64 · CP 2 · DP 6');
   expect(planWords(plan)).toBe('TP 8 · PP 64 · DP 6, 1F1B, micro-batch 1, full recompute');
+  expect(planWords({ ...plan, layout: 'E|(t|)*80L' })).toMatch(/, layout E\|\(t\|\)\*80L$/);
   expect(scheduleWords({ ...plan, vpp: 3, schedule: { name: 'interleaved-1f1b', groupSize: null } })).toBe(
     '1F1B interleaved 3',
   );

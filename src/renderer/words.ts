@@ -41,10 +41,18 @@ export function recomputeWords({ mode, layersPerStage, modules }: Plan['recomput
     : `selective (${modules.join(', ')})`;
 }
 
+/** A layout of its own, as the framework writes it; null where the layers are spread evenly. */
+export function layoutWords({ layout }: Pick<Plan, 'layout'>): string | null {
+  if (layout === null) return null;
+  return typeof layout === 'string' ? layout : layout.map((stage) => stage.join('')).join('|');
+}
+
 /** All that tells two plans of one search apart, on one line. */
 export function planWords(plan: Plan): string {
   const recompute = plan.recompute.mode === 'none' ? 'no recompute' : `${recomputeWords(plan.recompute)} recompute`;
-  return `${splitWords(plan)}, ${scheduleWords(plan)}, micro-batch ${plan.microBatchSize}, ${recompute}`;
+  const layout = layoutWords(plan);
+  const parts = [splitWords(plan), scheduleWords(plan), `micro-batch ${plan.microBatchSize}`, recompute];
+  return [...parts, ...(layout === null ? [] : [`layout ${layout}`])].join(', ');
 }
 
 /** "46 % MFU, 71 GiB of 79, 84 days, $4.1M": what a plan gives, in the order in which people ask. */
