@@ -36,6 +36,7 @@ function comparison({ best, reference }: PlanAnswer): string {
   const { estimate, label, rank, verdict } = reference;
   const own = `The ${label} (*) takes ${formatSeconds(estimate.stepSeconds)} a step`;
   if (verdict !== 'fits') return `${own}, but does not fit with the headroom asked for (${verdict}).\n`;
+  if (rank === null) return `${own}, but is outside of the limits asked for.\n`;
   const gain = estimate.stepSeconds / first.estimate.stepSeconds - 1;
   if (first.reference === true) return `That is the ${label}.\n`;
   const relation = gain > 0 ? `${(100 * gain).toFixed(1)} % slower than the best` : 'as fast as the best';

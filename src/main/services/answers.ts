@@ -27,8 +27,14 @@ export interface PlanAnswer {
   best: ListedPlan[];
   /** Pareto frontier of throughput against peak memory, fastest first. */
   frontier: ListedPlan[];
-  /** The scenario's own plan and its rank among the plans that fit; null where it has none, or none that is valid. */
-  reference: { plan: Plan; estimate: Estimate; rank: number; label: string; verdict: PlanSummary['verdict'] } | null;
+  /** The scenario's own plan and its rank among the plans that fit (null: it does not); null where it has no valid one. */
+  reference: {
+    plan: Plan;
+    estimate: Estimate;
+    rank: number | null;
+    label: string;
+    verdict: PlanSummary['verdict'];
+  } | null;
   stats: SearchStats;
   /** What to do where no plan fits. */
   whyEmpty: string[];

@@ -41,7 +41,7 @@ export interface ValidationReport {
   };
 }
 
-/** What was measured: step time as printed or derived by the record; peak memory only where its unit is stated. */
+/** What was measured: step time as printed or derived by the record; peak memory in GiB where the row says so, else GB. */
 function measuredOf(run: Run): Measured {
   const { measured } = run;
   const stepSeconds = measured.step_s ?? measured.iter_s ?? null;

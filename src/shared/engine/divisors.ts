@@ -9,3 +9,7 @@ export function divisorsOf(n: number): number[] {
   }
   return [...small, ...large];
 }
+
+export function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}

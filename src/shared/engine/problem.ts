@@ -83,6 +83,8 @@ export function stackYearOf(version: string | null): number {
 
 /** Curves for parts that no kernels were measured on; said in `assumed`. */
 const FALLBACK_CURVES = 'a100-sxm';
+/** The links that those curves' collectives ran over: NVLink 3, per direction (NVIDIA A100 datasheet, 2021). */
+const FALLBACK_SCALE_UP = 300 * GB;
 
 const bytesOf = { bf16: 2, fp16: 2, fp32: 4 } as const;
 
@@ -106,7 +108,8 @@ function toDevice(accelerator: Accelerator, compute: HalfPrecision): Device {
     memoryBytesPerSecond: accelerator.memoryBandwidthGBps * GB,
     numMultiprocessors: accelerator.numMultiprocessors,
     powerWatts: accelerator.powerW,
-    ratedScaleUpBytesPerSecond: accelerator.scaleUp.bandwidthGBps * GB,
+    ratedScaleUpBytesPerSecond:
+      accelerator.kernelCurves === null ? FALLBACK_SCALE_UP : accelerator.scaleUp.bandwidthGBps * GB,
     kernelCurves: accelerator.kernelCurves ?? FALLBACK_CURVES,
   };
 }

@@ -6,7 +6,7 @@
  */
 import type { Plan } from '../schema/index.ts';
 import { memoryTime, processorOf, type Processor } from './compute.ts';
-import { groupOf, groupSeconds, linksOf, sendSeconds, type Group, type Links } from './network/index.ts';
+import { groupOf, groupSeconds, linksOf, sendPlacement, sendSeconds, type Group, type Links } from './network/index.ts';
 import { rankLayersOf, type RankLayers } from './layout.ts';
 import { schedules, type PipelineSeconds, type PlannedSchedule } from './pipeline/schedules/index.ts';
 import type { Problem } from './problem.ts';
@@ -146,7 +146,8 @@ export class StepModel {
     if (!model.tiedEmbeddings || plan.pp === 1) return { totalSeconds: 0, exposedSeconds: 0, bytes: 0 };
     const bytes = (paddedVocabSize(model, plan.tp) / plan.tp) * model.hiddenSize * workload.gradientBytesPerParameter;
     const stride = (network.numAccelerators / plan.pp) * (plan.pp - 1);
-    const seconds = groupSeconds(this.links, 'allReduce', groupOf(this.links.domainSize, 2, stride), bytes);
+    const group = groupOf(this.links.domainSize, 2, stride, network.numAccelerators);
+    const seconds = groupSeconds(this.links, 'allReduce', group, bytes);
     return { totalSeconds: seconds, exposedSeconds: seconds, bytes };
   }
 
@@ -176,7 +177,8 @@ export class StepModel {
     if (plan.pp === 1) return { bytes, seconds: 0 };
     const tpGroup = groupOf(this.links.domainSize, plan.tp, 1);
     const regather = plan.sequenceParallel ? 0 : groupSeconds(this.links, 'allGather', tpGroup, boundaryBytes);
-    return { bytes, seconds: sendSeconds(this.links, bytes, network.numAccelerators / plan.pp) + regather };
+    const placement = sendPlacement(network.numAccelerators, this.links.domainSize);
+    return { bytes, seconds: sendSeconds(this.links, bytes, placement) + regather };
   }
 
   /** The rank that holds most parameters: how many, and its layers. */

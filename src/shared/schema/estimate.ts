@@ -181,8 +181,8 @@ export const searchResultSchema = z.strictObject({
   /** Pareto frontier of throughput against peak memory, fastest first. */
   frontier: z.array(planSummarySchema),
   heatMap: z.array(heatCellSchema),
-  /** The scenario's own plan (its published or pinned split) with its rank among the feasible (1 = fastest). */
-  reference: z.strictObject({ summary: planSummarySchema, rank: z.int(), label: z.string() }).nullable(),
+  /** The scenario's own plan (its published or pinned split) with its rank by speed among those that fit; null: it does not. */
+  reference: z.strictObject({ summary: planSummarySchema, rank: z.int().nullable(), label: z.string() }).nullable(),
   /** What to do when no plan fits; empty when one does. */
   whyEmpty: z.array(z.string()),
   stats: searchStatsSchema,

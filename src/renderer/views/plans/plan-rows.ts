@@ -24,7 +24,7 @@ export function planRows(result: SearchResult): PlanRow[] {
   const unique = new Map(all.map((summary) => [summary.key, summary]));
   const rows = [...unique.values()].map((summary) => {
     const isReference = reference?.summary.key === summary.key;
-    const ownRank = isReference && summary.verdict !== 'out-of-memory' ? reference.rank : null;
+    const ownRank = isReference ? reference.rank : null;
     return {
       summary,
       rank: ranks.get(summary.key) ?? ownRank,

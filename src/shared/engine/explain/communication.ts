@@ -1,21 +1,21 @@
 /** The communications of a step: who talks, how much, over which links, and how much of it is waited for. */
 import type { Communication, Plan } from '../../schema/index.ts';
-import { placementOf, type Placement } from '../network/index.ts';
+import { placementOf, sendPlacement } from '../network/index.ts';
 import type { Problem } from '../problem.ts';
 import type { StepCost } from '../step.ts';
-
-/** Where neighbours `stride` ranks apart meet. */
-function placementOfStride(problem: Problem, stride: number): Placement {
-  return stride < problem.network.scaleUpDomainSize ? 'scale-up' : 'scale-out';
-}
 
 function tensorParallel(problem: Problem, plan: Plan, cost: StepCost): Communication[] {
   if (plan.tp === 1) return [];
   const { model, workload, network } = problem;
   const layers = cost.numMicroBatches * cost.layersPerStage;
-  const passes = plan.recompute.mode === 'full' ? 3 : 2;
-  const calls = layers * passes * (plan.sequenceParallel ? 4 : 2);
-  const seconds = layers * (cost.layer.forward.communication * (passes - 1) + cost.layer.backward.communication);
+  const { forward, backward, hidden } = cost.layer;
+  const forwardPasses = plan.recompute.mode === 'full' ? 2 : 1;
+  // with sequence parallelism two more all-gathers in backward rebuild inputs
+  const callsPerLayer = plan.sequenceParallel ? 4 * forwardPasses + 6 : 2 * forwardPasses + 2;
+  const calls = layers * callsPerLayer;
+  const exposedSeconds = layers * (forwardPasses * forward.communication + backward.communication);
+  const hiddenSeconds = layers * (forwardPasses * hidden.forwardSeconds + hidden.backwardSeconds);
+  const totalSeconds = exposedSeconds + hiddenSeconds;
   return [
     {
       label: 'Activations between tensor-parallel ranks',
@@ -25,22 +25,23 @@ function tensorParallel(problem: Problem, plan: Plan, cost: StepCost): Communica
       operation: plan.sequenceParallel ? 'all-gather + reduce-scatter' : 'all-reduce',
       callsPerStep: calls,
       bytesPerCall: 2 * workload.seqLen * plan.microBatchSize * model.hiddenSize,
-      secondsPerCall: seconds / calls,
-      totalSeconds: seconds,
-      exposedSeconds: seconds,
+      secondsPerCall: totalSeconds / calls,
+      totalSeconds,
+      exposedSeconds,
     },
   ];
 }
 
 function pipelineSends(problem: Problem, plan: Plan, cost: StepCost): Communication[] {
   if (plan.pp === 1) return [];
-  const calls = 2 * cost.numMicroBatches * plan.vpp;
+  // on the slowest path: the hops of fill and drain, and two exchanges of every further micro-batch and chunk
+  const calls = 2 * (plan.pp * plan.vpp - 1 + (cost.numMicroBatches - 1) * plan.vpp);
   return [
     {
       label: 'Activations and their gradients between stages',
       group: 'pp',
       groupSize: plan.pp,
-      placement: placementOfStride(problem, problem.network.numAccelerators / plan.pp),
+      placement: sendPlacement(problem.network.numAccelerators, problem.network.scaleUpDomainSize),
       operation: 'send/receive',
       callsPerStep: calls,
       bytesPerCall: cost.sendBytes,
@@ -64,7 +65,6 @@ function oncePerStep(kind: Kind, { totalSeconds, exposedSeconds, bytes }: Hidden
 /** The communications of a step, largest exposed first. */
 export function communicationsOf(problem: Problem, plan: Plan, cost: StepCost): Communication[] {
   const overDp = { group: 'dp', groupSize: plan.dp, placement: placementOf(cost.dpGroup) };
-  const endToEnd = (problem.network.numAccelerators / plan.pp) * (plan.pp - 1);
   const list = [
     ...tensorParallel(problem, plan, cost),
     ...pipelineSends(problem, plan, cost),
@@ -85,7 +85,7 @@ export function communicationsOf(problem: Problem, plan: Plan, cost: StepCost): 
         label: 'Tied-embedding gradients between first and last stage',
         group: 'embedding',
         groupSize: 2,
-        placement: placementOfStride(problem, endToEnd),
+        placement: sendPlacement(problem.network.numAccelerators, problem.network.scaleUpDomainSize),
         operation: 'all-reduce',
       },
       cost.embeddingExchange,

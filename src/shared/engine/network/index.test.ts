@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { busFactor, type CollectiveOp } from '../kernels/index.ts';
 import { problemOf } from '../testing/problems.ts';
-import { groupOf, groupSeconds, linksOf, placementOf, sendSeconds } from './index.ts';
+import { groupOf, groupSeconds, linksOf, placementOf, sendPlacement, sendSeconds } from './index.ts';
 
 const cluster = (id: string) => linksOf(problemOf({ accelerator: id, numAccelerators: 1024 }));
 const a100 = cluster('a100-80gb-sxm');
@@ -66,7 +66,9 @@ describe('groupOf', () => {
     [8, 16, 8, 1, 'scale-out'],
     [8, 2, 64, 1, 'scale-out'],
     [8, 1, 64, 1, 'scale-up'],
-    [72, 64, 1, 64, 'scale-up'],
+    [72, 36, 1, 36, 'scale-up'],
+    [72, 64, 1, 8, 'scale-out'], // the second 64 ranks have 8 in the first domain
+    [8, 6, 1, 2, 'scale-out'],
   ])('of a domain of %d: %d ranks %d apart keep %d together, over %s', (domain, size, stride, perDomain, placement) => {
     const ranks = groupOf(domain, size, stride);
     expect(ranks).toEqual({ size, ranksPerDomain: perDomain });
@@ -74,14 +76,29 @@ describe('groupOf', () => {
   });
 });
 
+describe('groups of a whole cluster', () => {
+  test('two ranks far apart are together where one domain holds all', () => {
+    expect(groupOf(8, 2, 6, 8)).toEqual({ size: 2, ranksPerDomain: 2 });
+    expect(groupOf(8, 2, 12, 16)).toEqual({ size: 2, ranksPerDomain: 1 });
+  });
+
+  test.each([
+    [8, 8, 'scale-up'],
+    [16, 8, 'scale-out'], // a boundary between two nodes, although stages of 4 would fit into one
+    [64, 72, 'scale-up'],
+  ])('a pipeline over %d accelerators in domains of %d sends over %s', (accelerators, domain, placement) => {
+    expect(sendPlacement(accelerators, domain)).toBe(placement);
+  });
+});
+
 describe('sendSeconds', () => {
   test('never falls as the message grows, and is faster inside a domain', () => {
     fc.assert(
-      fc.property(links, bytes, bytes, power(8), (wires, size, more, stride) => {
-        expect(sendSeconds(wires, size, stride)).toBeLessThan(sendSeconds(wires, size + more, stride));
+      fc.property(links, bytes, bytes, fc.constantFrom('scale-up', 'scale-out'), (wires, size, more, placement) => {
+        expect(sendSeconds(wires, size, placement)).toBeLessThan(sendSeconds(wires, size + more, placement));
       }),
     );
-    expect(sendSeconds(a100, 2 ** 24, 4)).toBeLessThan(sendSeconds(a100, 2 ** 24, 8));
+    expect(sendSeconds(a100, 2 ** 24, 'scale-up')).toBeLessThan(sendSeconds(a100, 2 ** 24, 'scale-out'));
   });
 });
 

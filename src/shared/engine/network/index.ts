@@ -6,6 +6,7 @@
  * Source: MODEL §5.1 (costs), §5.5 (placement); collectives inside a domain from measured curves, docs/KERNELS.md.
  */
 import { busFactor, collectiveSeconds, type CollectiveCurves, type CollectiveOp } from '../kernels/index.ts';
+import { greatestCommonDivisor } from '../divisors.ts';
 import type { Problem } from '../problem.ts';
 
 /** A communicator: how many ranks, and how many of them share one scale-up domain. */
@@ -48,8 +49,15 @@ export function linksOf(problem: Problem): Links {
   };
 }
 
-/** The group of `size` ranks that lie `stride` ranks apart. */
-export function groupOf(domainSize: number, size: number, stride: number): Group {
+/**
+ * The group of `size` ranks that lie `stride` ranks apart, within an aligned block of `span` ranks (the ranks between its
+ * members included). A block that divides a domain lies inside one. One that is smaller but does not divide it straddles
+ * two in places, with gcd(block, domain) of its ranks on the smaller side: the slowest such group sets the pace.
+ */
+export function groupOf(domainSize: number, size: number, stride: number, span = size * stride): Group {
+  if (domainSize % span === 0) return { size, ranksPerDomain: size };
+  if (span < domainSize)
+    return { size, ranksPerDomain: Math.max(1, Math.floor(greatestCommonDivisor(span, domainSize) / stride)) };
   return { size, ranksPerDomain: Math.min(size, Math.max(1, Math.floor(domainSize / stride))) };
 }
 
@@ -88,8 +96,16 @@ export function groupSeconds(links: Links, op: CollectiveOp, group: Group, bytes
   );
 }
 
-/** Seconds of one point-to-point message between neighbours `stride` ranks apart. */
-export function sendSeconds(links: Links, bytes: number, stride: number): number {
-  if (stride < links.domainSize) return SCALE_UP_HOP_SECONDS + bytes / links.scaleUpBytesPerSecond;
+/** Seconds of one point-to-point message. */
+export function sendSeconds(links: Links, bytes: number, placement: Placement): number {
+  if (placement === 'scale-up') return SCALE_UP_HOP_SECONDS + bytes / links.scaleUpBytesPerSecond;
   return links.scaleOutLatencySeconds + bytes / links.scaleOutBytesPerSecond;
+}
+
+/**
+ * Where the sends between pipeline stages go. A pipeline is as fast as its slowest boundary, and with more accelerators
+ * than one domain holds some boundary always lies between two.
+ */
+export function sendPlacement(numAccelerators: number, domainSize: number): Placement {
+  return numAccelerators <= domainSize ? 'scale-up' : 'scale-out';
 }

@@ -55,6 +55,10 @@ function referenceOf(model: StepModel): PlanSummary | null {
   return summarize(problem, plan, model.cost(plan), fullestStage(problem, plan).totalBytes);
 }
 
+function isFeasible(problem: Problem, summary: PlanSummary): boolean {
+  return summary.verdict === 'fits' && meetsConstraints(problem, summary);
+}
+
 class SliceSearch {
   readonly model: StepModel;
   readonly result: SliceResult;
@@ -190,6 +194,13 @@ function mostFirst(counts: Record<string, number>): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)));
 }
 
+/** The scenario's own plan with its rank by speed among the plans that fit. */
+function rankedReference(problem: Problem, numFaster: number): SearchResult['reference'] {
+  const summary = referenceOf(new StepModel(problem));
+  if (summary === null) return null;
+  return { summary, rank: isFeasible(problem, summary) ? numFaster + 1 : null, label: problem.referenceLabel };
+}
+
 /** The whole answer from all slices of one search; independent of their order and number. */
 export function mergeSlices(
   problem: Problem,
@@ -228,12 +239,11 @@ export function mergeSlices(
         (least.peakMemoryBytes === leastMemoryPlan.peakMemoryBytes && byStepTime(least, leastMemoryPlan) < 0));
     if (isLess) leastMemoryPlan = least;
   }
-  const summary = referenceOf(new StepModel(problem));
   return {
     best,
     frontier,
     heatMap: [...cells.values()].sort((a, b) => a.tp - b.tp || a.pp - b.pp),
-    reference: summary === null ? null : { summary, rank: fasterThanReference + 1, label: problem.referenceLabel },
+    reference: rankedReference(problem, fasterThanReference),
     whyEmpty: best.length > 0 ? [] : whyEmpty(problem, leastMemoryPlan, prunedByReason),
     stats: { ...stats, prunedByReason: mostFirst(prunedByReason), ...timing },
   };

@@ -145,12 +145,17 @@ function tensorParallel(context: LayerContext, weightGradientSeconds: number): O
   const backwardReduce = context.isBackwardReduceHidden
     ? Math.max(2 * reduce - weightGradientSeconds, 2 * reduce * HIDDEN_COLLECTIVE_COST)
     : 2 * reduce;
+  const forward = 2 * (gather + reduce);
+  const backward = 2 * gather + backwardReduce;
   return [
     {
       label: context.sequenceParallel ? 'TP all-gathers and reduce-scatters' : 'TP all-reduces',
       kind: 'communication',
-      forwardSeconds: 2 * (gather + reduce) * visible,
-      backwardSeconds: (2 * gather + backwardReduce) * visible,
+      forwardSeconds: forward * visible,
+      backwardSeconds: backward * visible,
+      hiddenForwardSeconds: forward * (1 - visible),
+      // of sequence parallelism's four all-gathers in backward two only rebuild inputs and are hidden
+      hiddenBackwardSeconds: 4 * gather + 2 * reduce - backward * visible,
       isCoreAttention: false,
       source: 'measured collective curve (docs/KERNELS.md), volume and overlap docs/MODEL.md §5.3–5.4',
     },

@@ -30,13 +30,11 @@ export function embeddingOperators(context: LayerContext): Operator[] {
   ];
   if (tp > 1) {
     const group = groupOf(links.domainSize, tp, 1);
-    const seconds = groupSeconds(
-      links,
-      context.sequenceParallel ? 'reduceScatter' : 'allReduce',
-      group,
-      2 * tokens * h,
-    );
-    operators.push(communication('Embedding all-reduce over TP', seconds, 0));
+    const bytes = 2 * tokens * h;
+    const forward = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, bytes);
+    // every rank needs the gradient of the whole sequence for its part of the vocabulary
+    const backward = context.sequenceParallel ? groupSeconds(links, 'allGather', group, bytes) : 0;
+    operators.push(communication('Embedding collectives over TP', forward, backward));
   }
   return operators;
 }

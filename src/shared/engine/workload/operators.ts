@@ -14,6 +14,9 @@ export interface Operator {
   kind: OperatorKind;
   forwardSeconds: number;
   backwardSeconds: number;
+  /** Time of a communication that runs beside other operators and so costs nothing itself; 0 or absent elsewhere. */
+  hiddenForwardSeconds?: number;
+  hiddenBackwardSeconds?: number;
   /** Part of core attention (QKᵀ, softmax, dropout, PV): what selective recomputation repeats. */
   isCoreAttention: boolean;
   source: string;
@@ -46,6 +49,8 @@ export interface LayerCost {
   forward: KindSeconds;
   backward: KindSeconds;
   coreAttentionForward: KindSeconds;
+  /** Communication beside other operators. */
+  hidden: { forwardSeconds: number; backwardSeconds: number };
   forwardSeconds: number;
   backwardSeconds: number;
   coreAttentionForwardSeconds: number;
@@ -64,9 +69,12 @@ export function toLayerCost(operators: Operator[]): LayerCost {
   const forward = zeroKinds();
   const backward = zeroKinds();
   const coreAttentionForward = zeroKinds();
+  const hidden = { forwardSeconds: 0, backwardSeconds: 0 };
   for (const operator of operators) {
     forward[operator.kind] += operator.forwardSeconds;
     backward[operator.kind] += operator.backwardSeconds;
+    hidden.forwardSeconds += operator.hiddenForwardSeconds ?? 0;
+    hidden.backwardSeconds += operator.hiddenBackwardSeconds ?? 0;
     if (operator.isCoreAttention) coreAttentionForward[operator.kind] += operator.forwardSeconds;
   }
   return {
@@ -74,6 +82,7 @@ export function toLayerCost(operators: Operator[]): LayerCost {
     forward,
     backward,
     coreAttentionForward,
+    hidden,
     forwardSeconds: sumKinds(forward),
     backwardSeconds: sumKinds(backward),
     coreAttentionForwardSeconds: sumKinds(coreAttentionForward),

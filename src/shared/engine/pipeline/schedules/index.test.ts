@@ -106,7 +106,8 @@ test('interleaving divides the fill by its chunks and multiplies the sends', () 
   const chunked = schedules['interleaved-1f1b'].seconds({ pp: 4, numMicroBatches: 8, vpp: 3 }, { ...stage, send: 0 });
   expect(chunked.bubble).toBeCloseTo(plain.bubble / 3, 12);
   const sends = (vpp: number) => schedules['interleaved-1f1b'].seconds({ pp: 4, numMicroBatches: 8, vpp }, stage).sends;
-  expect(sends(4)).toBeCloseTo(2 * sends(2), 12);
+  // 2·(m−1)·v exchanges and 2·(p·v−1) hops of fill and drain
+  expect([1, 2, 4].map(sends)).toEqual([1, 2, 4].map((vpp) => expect.closeTo(0.1 * 2 * (7 * vpp + 4 * vpp - 1), 12)));
 });
 
 test.each([

@@ -21,7 +21,7 @@ function seconds(shape: PipelineShape, stage: StageSeconds): PipelineSeconds {
   const fill = (sumOfStages(shape, stage) - slowest) / vpp;
   const hops = 2 * (pp * vpp - 1) * stage.send;
   const exchanges = Math.max(0, 2 * (m - 1) * vpp) * stage.send;
-  return { busy: m * slowest, bubble: fill + hops, sends: stage.isSendHidden ? 0 : exchanges };
+  return { busy: m * slowest, bubble: fill, sends: hops + (stage.isSendHidden ? 0 : exchanges) };
 }
 
 export const interleaved: Schedule = {

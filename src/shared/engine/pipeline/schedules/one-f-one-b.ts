@@ -21,7 +21,8 @@ function seconds(shape: PipelineShape, stage: StageSeconds): PipelineSeconds {
   if (pp === 1) return { busy, bubble: 0, sends: 0 };
   const fill = sumOfStages(shape, stage) - slowest;
   // every hop of the first forward and of the last backward is waited for; in between, two exchanges per micro-batch
-  return { busy, bubble: fill + 2 * (pp - 1) * stage.send, sends: stage.isSendHidden ? 0 : 2 * (m - 1) * stage.send };
+  const hops = 2 * (pp - 1) * stage.send;
+  return { busy, bubble: fill, sends: hops + (stage.isSendHidden ? 0 : 2 * (m - 1) * stage.send) };
 }
 
 export const oneFOneB: Schedule = {

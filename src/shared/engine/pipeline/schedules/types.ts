@@ -22,9 +22,9 @@ export interface StageSeconds {
 export interface PipelineSeconds {
   /** Work of the slowest rank: numMicroBatches × its time per micro-batch. */
   busy: number;
-  /** Idle time of that rank: fill and drain. */
+  /** Time that rank idles while the pipeline fills and drains with other ranks' work. */
   bubble: number;
-  /** Time that rank spends waiting for its own sends and receives. */
+  /** Time it waits for messages: every hop of fill and drain, and its own exchanges where they are not hidden. */
   sends: number;
 }
 
