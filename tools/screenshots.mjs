@@ -75,6 +75,15 @@ for (const [name, open] of Object.entries(screens))
       await page.screenshot({ path: path.join(out, `${name}-${scheme}${suffix}.png`) });
       console.log(`${name}-${scheme}${suffix}.png`);
     }
+// the README's first picture: what a window shows of the plans
+await page.setViewportSize({ width: 1360, height: 860 });
+await page.emulateMedia({ colorScheme: 'light' });
+await page.goto(home);
+await page.reload();
+await settled(page);
+await screens.plans(page);
+await settled(page);
+await page.screenshot({ path: path.join(out, 'readme.png') });
 await browser.close();
 door.kill('SIGTERM');
 await new Promise((resolve) => door.once('exit', resolve));

@@ -11,7 +11,7 @@ import { node, root } from './paths.mjs';
 
 const usage = `usage: npm start -- [--browser] [--port N] [--data-dir DIR] [FILE.trainyard]
   --browser       open as a page in a browser, also where Electron is installed
-  --port N        port of the page on 127.0.0.1 (default: any free one); implies --browser
+  --port N        port of the page on 127.0.0.1 (default: the usual one, or any free one); implies --browser
   --data-dir DIR  where scenarios are kept`;
 
 const noWindows = process.platform === 'linux' && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY;

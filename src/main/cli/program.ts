@@ -78,7 +78,7 @@ function addBrowser(program: Command, run: (command: () => Promise<number>) => P
   program
     .command('browser')
     .description('open Trainyard for a browser on this machine')
-    .option('--port <n>', 'port on 127.0.0.1; any free one where left out', wholeNumber(0, 65_535))
+    .option('--port <n>', 'port on 127.0.0.1; left out, the usual one or any that is free', wholeNumber(0, 65_535))
     .option('--data-dir <dir>', 'folder of the library (or TRAINYARD_DATA_DIR)')
     .action((options: { port?: number; dataDir?: string }) =>
       run(async () => {

@@ -6,10 +6,13 @@ const usage = 'usage: serve [--port N] [--data-dir DIR]';
 
 function parse() {
   const { values } = parseArgs({ options: { port: { type: 'string' }, 'data-dir': { type: 'string' } } });
-  const port = Number(values.port ?? '0');
-  if (!/^\d*$/.test(values.port ?? '') || port > 65_535)
+  const port = values.port === undefined ? undefined : Number(values.port);
+  if (port !== undefined && (!/^\d+$/.test(values.port ?? '') || port > 65_535))
     throw new TypeError(`--port must be a whole number from 0 to 65535, not '${values.port ?? ''}'`);
-  return { port, ...(values['data-dir'] === undefined ? {} : { dataDir: values['data-dir'] }) };
+  return {
+    ...(port === undefined ? {} : { port }),
+    ...(values['data-dir'] === undefined ? {} : { dataDir: values['data-dir'] }),
+  };
 }
 
 let options: ReturnType<typeof parse>;

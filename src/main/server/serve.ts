@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { appVersion, defaultDataDir, rendererDir, resourcesDir } from '../app-paths.ts';
-import { createServices } from '../services/index.ts';
+import { createServices, type Services } from '../services/index.ts';
 import { openHttpDoor, type HttpDoor } from './http.ts';
 
 export interface ServeOptions {
-  /** Port on 127.0.0.1; 0 takes any free one. */
+  /** Port on 127.0.0.1; 0 takes any free one; left out, the usual one if it is free. */
   port?: number;
   dataDir?: string;
 }
@@ -28,6 +28,25 @@ function announceOnEnter(door: HttpDoor) {
   createInterface({ input: process.stdin }).on('line', () => console.log(`READY ${door.invite()}`));
 }
 
+/**
+ * The port of a door that was not given one. A browser keeps the theme and unsaved typing by address, so the address
+ * should be the same at the next start. From the range that no registered service uses (IANA, 49152–65535).
+ */
+const USUAL_PORT = 51_731;
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+}
+
+async function openDoor(services: Services, port: number | undefined): Promise<HttpDoor> {
+  try {
+    return await openHttpDoor(services, { rendererDir, port: port ?? USUAL_PORT });
+  } catch (error) {
+    if (port !== undefined || !isTaken(error)) throw error;
+    return openHttpDoor(services, { rendererDir, port: 0 });
+  }
+}
+
 function explain(error: unknown, port: number): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EADDRINUSE')
@@ -42,14 +61,14 @@ function explain(error: unknown, port: number): string {
  * @returns the exit code: 0, or 2 where the port can't be had
  * @throws AppError where the data folder can't be used
  */
-export async function serve({ port = 0, dataDir = defaultDataDir() }: ServeOptions): Promise<number> {
+export async function serve({ port, dataDir = defaultDataDir() }: ServeOptions): Promise<number> {
   const services = createServices({ dataDir, resourcesDir, appVersion: appVersion() });
   let door: HttpDoor;
   try {
-    door = await openHttpDoor(services, { rendererDir, port });
+    door = await openDoor(services, port);
   } catch (error) {
     await services.close();
-    console.error(explain(error, port));
+    console.error(explain(error, port ?? USUAL_PORT));
     return 2;
   }
   console.log(`READY ${door.invite()}`);
