@@ -43,7 +43,7 @@ function without(tree: Tree, path: string): Tree {
 }
 function put(tree: Tree, path: string, value: PatchValue): Tree {
   const [key = '', ...rest] = path.split('.');
-  if (rest.length === 0) return { ...tree, [key]: value };
+  if (rest.length === 0) return { ...tree, [key]: value === 'null' ? null : value }; // an address holds text only
   const child = tree[key];
   return {
     ...tree,
