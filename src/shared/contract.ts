@@ -113,7 +113,7 @@ export const calls = {
   'scenario.update': { input: z.strictObject({ id, revision, scenario: draft }), output: scenarioRecordSchema },
   'scenario.rename': { input: z.strictObject({ id, name: shortText }), output: scenarioRecordSchema },
   'scenario.duplicate': { input: z.strictObject({ id }), output: scenarioRecordSchema },
-  /** Can be undone by `scenario.restore` until the program is next started. */
+  /** Can be undone by `scenario.restore` for a week at least. */
   'scenario.delete': { input: z.strictObject({ id }), output: z.strictObject({ id, name: z.string() }) },
   'scenario.restore': { input: z.strictObject({ id }), output: scenarioRecordSchema },
   'scenario.export': {

@@ -89,18 +89,21 @@ describe('store', () => {
     store.close();
   });
 
-  test('a deleted scenario can be restored until the next start', () => {
+  test('a deleted scenario can be restored for a week, also after another program has opened the library', () => {
     const store = openStore(dir);
     store.add('a', scenario, { now, exampleId: null });
     expect(store.remove('a', now)).toBe('Small');
     expect([store.get('a'), store.list().length, store.remove('a', now)]).toEqual([null, 0, null]);
     expect(store.restore('a')).toBe(true);
     expect(store.get('a')).not.toBeNull();
-    store.remove('a', now);
+    store.add('old', scenario, { now, exampleId: null });
+    const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+    store.remove('a', daysAgo(6));
+    store.remove('old', daysAgo(8));
+    const other = openStore(dir);
+    expect([store.restore('a'), store.restore('old')]).toEqual([true, false]);
+    other.close();
     store.close();
-    const later = openStore(dir);
-    expect(later.restore('a')).toBe(false);
-    later.close();
   });
 
   test('an example is placed once, also after it was deleted', () => {

@@ -103,7 +103,7 @@ const statements = {
     WHERE id = @id AND revision = @revision AND deleted_at IS NULL`,
   remove: 'UPDATE scenarios SET deleted_at = @now WHERE id = @id AND deleted_at IS NULL RETURNING name',
   restore: 'UPDATE scenarios SET deleted_at = NULL WHERE id = ? AND deleted_at IS NOT NULL',
-  purge: 'DELETE FROM scenarios WHERE deleted_at IS NOT NULL',
+  purge: 'DELETE FROM scenarios WHERE deleted_at < ?',
   isPlaced: 'SELECT 1 FROM placed_examples WHERE example_id = ?',
   place: 'INSERT INTO placed_examples (example_id, placed_at) VALUES (@exampleId, @now)',
 };
@@ -154,7 +154,8 @@ export function prepareQueries(db: Database) {
       return row === undefined ? null : nameRowSchema.parse(row).name;
     },
     restore: (id: string): boolean => restore.run(id).changes === 1,
-    purge: (): number => purge.run().changes,
+    /** Removes for good what was deleted before `before` (ISO 8601). */
+    purge: (before: string): number => purge.run(before).changes,
     /** Adds an example unless it has been in this library before, even if it was deleted since. */
     placeExample: (exampleId: string, id: string, scenario: Scenario, now: string): boolean =>
       placing.immediate(exampleId, id, scenario, now),

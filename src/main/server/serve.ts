@@ -23,9 +23,15 @@ function mayReadTerminal(): boolean {
   }
 }
 
-function announceOnEnter(door: HttpDoor) {
-  if (!mayReadTerminal()) return;
-  createInterface({ input: process.stdin }).on('line', () => console.log(`READY ${door.invite()}`));
+/** Prints a new address at each line of standard input, until the returned function is called. */
+function announceOnEnter(door: HttpDoor): () => void {
+  if (!mayReadTerminal()) return () => undefined;
+  const lines = createInterface({ input: process.stdin });
+  lines.on('line', () => console.log(`READY ${door.invite()}`));
+  return () => {
+    lines.close();
+    process.stdin.destroy(); // an open terminal or pipe would keep the process alive
+  };
 }
 
 /**
@@ -72,10 +78,11 @@ export async function serve({ port, dataDir = defaultDataDir() }: ServeOptions):
     return 2;
   }
   console.log(`READY ${door.invite()}`);
-  announceOnEnter(door);
+  const stopListening = announceOnEnter(door);
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve());
   });
+  stopListening();
   await door.close();
   await services.close();
   return 0;

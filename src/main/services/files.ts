@@ -7,7 +7,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
 import { AppError } from '#shared/errors.ts';
@@ -40,6 +40,7 @@ export function readTextFile(file: string): string {
   try {
     const stat = statSync(file);
     if (stat.isDirectory()) throw fail('it is a folder', 'Name a file inside it.');
+    if (stat.isCharacterDevice() || stat.isBlockDevice()) throw fail('it is a device', 'Name an ordinary file.');
     if (stat.size > LARGEST_FILE_BYTES)
       throw fail(`it has ${stat.size} bytes`, `Choose a file of at most ${LARGEST_FILE_BYTES} bytes.`);
     bytes = readFileSync(file);
@@ -70,7 +71,7 @@ export function writeTextFile(file: string, text: string, { force = false } = {}
     const handle = openSync(temporary, 'w');
     isMade = true;
     try {
-      writeSync(handle, text);
+      writeFileSync(handle, text); // unlike writeSync it goes on after a short write, and fails where the disk is full
       fsyncSync(handle);
     } finally {
       closeSync(handle);

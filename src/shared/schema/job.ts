@@ -39,8 +39,21 @@ export type JobInput = z.input<typeof jobInputSchema>;
 
 export const objectives = ['throughput', 'time', 'cost', 'energy', 'memory-headroom', 'robust'] as const;
 
+/** Pins narrow the plan space; a product of lists beyond this is a slip, and would fill memory. */
+const MOST_COMBINATIONS = 10_000;
+
 /** Allowed values per plan path, e.g. `{ tp: [8], "recompute.mode": ["full"] }`. */
-const choices = z.record(z.string(), z.array(z.union([z.number(), z.string(), z.boolean()])).min(1));
+const choices = z
+  .record(
+    z.string(),
+    z
+      .array(z.union([z.number(), z.string(), z.boolean()]))
+      .min(1)
+      .max(64),
+  )
+  .refine((lists) => Object.values(lists).reduce((product, list) => product * list.length, 1) <= MOST_COMBINATIONS, {
+    error: `must not name more than ${MOST_COMBINATIONS} combinations of values`,
+  });
 
 export const constraintsSchema = z.strictObject({
   /** Share of usable memory that must stay free for a plan to count as fitting. */

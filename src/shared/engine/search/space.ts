@@ -43,7 +43,8 @@ function withValue(input: PlanInput, path: string, value: Value): PlanInput {
 
 function pinnedNumbers(problem: Problem, path: string): number[] | null {
   const pinned = problem.constraints.pin[path];
-  return pinned === undefined ? null : pinned.map(Number).filter((value) => Number.isInteger(value) && value > 0);
+  if (pinned === undefined) return null;
+  return [...new Set(pinned.map(Number))].filter((value) => Number.isInteger(value) && value > 0);
 }
 
 /** Most pipeline stages that a model can fill: one per layer, and one each for embedding and head. */
@@ -86,7 +87,8 @@ function innerDimensions(problem: Problem): [string, readonly Value[]][] {
   const pinned = Object.entries(problem.constraints.pin).filter(
     ([path]) => !OUTER_PATHS.has(path) && !DERIVED_PATHS.has(path),
   );
-  return Object.entries({ ...defaults, ...Object.fromEntries(pinned) });
+  const once = pinned.map(([path, values]) => [path, [...new Set(values)]] as const);
+  return Object.entries({ ...defaults, ...Object.fromEntries(once) });
 }
 
 /** Every plan of the problem's space, by its parts. */
