@@ -18,7 +18,9 @@ const DEFAULT_COLUMNS = 100;
 export function processTerminal({ stdout, stderr, env } = process): Terminal {
   // whoever reads may have had enough (`| head`): that is no fault
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code === 'EPIPE') return;
+    stderr.write(`The answer could not be written: ${error.message}. Free some space and try again.\n`);
+    process.exitCode = 2;
   });
   const columns = stdout.isTTY ? stdout.columns : Number(env.COLUMNS);
   return {

@@ -181,9 +181,12 @@ describe('opening', () => {
   test('a library of a newer Trainyard is refused and left as it is', () => {
     openDatabase(dir).close();
     const db = new Database(file());
+    db.pragma('journal_mode = DELETE');
     db.pragma('user_version = 99');
     db.close();
+    const bytes = readFileSync(file());
     expect(() => openStore(dir)).toThrow(refused('database-newer', file()));
+    expect(readFileSync(file()).equals(bytes)).toBe(true);
     const after = new Database(file());
     expect(after.pragma('user_version', { simple: true })).toBe(99);
     after.close();

@@ -60,11 +60,8 @@ function apply(db: Database, index: number, step: Migration): void {
   }).immediate();
 }
 
-/**
- * Brings an open database to the newest schema, each step in a transaction of its own. An existing file is copied
- * first. Throws AppError database-newer for a file of a newer Trainyard, which is left as it is.
- */
-export function migrate(db: Database, steps: readonly Migration[] = migrations): void {
+/** Throws AppError database-newer for a file of a newer Trainyard; writes nothing. */
+export function checkKnown(db: Database, steps: readonly Migration[] = migrations): void {
   const version = versionOf(db);
   if (version > steps.length)
     throw new AppError(
@@ -72,6 +69,15 @@ export function migrate(db: Database, steps: readonly Migration[] = migrations):
       `the library ${db.name} has version ${version}; this Trainyard knows versions up to ${steps.length}`,
       { path: db.name, remedy: 'Update Trainyard, or choose another data folder with --data-dir.' },
     );
+}
+
+/**
+ * Brings an open database to the newest schema, each step in a transaction of its own. An existing file is copied
+ * first. Throws AppError database-newer for a file of a newer Trainyard, which is left as it is.
+ */
+export function migrate(db: Database, steps: readonly Migration[] = migrations): void {
+  checkKnown(db, steps);
+  const version = versionOf(db);
   if (version === steps.length) return;
   if (version > 0 && !db.memory) backUp(db, version);
   db.pragma('foreign_keys = OFF'); // a step may rebuild a table that others refer to

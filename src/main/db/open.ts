@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { AppError } from '#shared/errors.ts';
-import { APPLICATION_ID, migrate } from './migrations.ts';
+import { APPLICATION_ID, checkKnown, migrate } from './migrations.ts';
 
 const FILE_NAME = 'trainyard.db';
 const LEAST_NODE = 22;
@@ -20,8 +20,7 @@ const remedies: Readonly<Record<string, string>> = {
 export function databaseError(error: unknown, file: string): unknown {
   if (!(error instanceof Database.SqliteError)) return error;
   const kind = error.code.split('_').slice(0, 2).join('_'); // extended codes add a third part
-  const remedy = remedies[kind];
-  if (remedy === undefined) return error;
+  const remedy = remedies[kind] ?? 'It is left as it is. Move it away, or choose another data folder with --data-dir.';
   return new AppError('database-unavailable', `the library ${file} cannot be used: ${error.message}`, {
     path: file,
     remedy,
@@ -31,7 +30,7 @@ export function databaseError(error: unknown, file: string): unknown {
 
 function createFolder(dir: string): void {
   try {
-    mkdirSync(dir, { recursive: true });
+    mkdirSync(dir, { recursive: true, mode: 0o700 }); // one user's library; existing folders keep their rights
   } catch (cause) {
     throw new AppError('database-unavailable', `the data folder ${dir} cannot be made: ${(cause as Error).message}`, {
       path: dir,
@@ -65,6 +64,7 @@ export function openDatabase(dataDir: string): Database.Database {
   try {
     db = new Database(file, { timeout: 5000 });
     checkWhole(db);
+    checkKnown(db); // before anything is written
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = FULL'); // a saved edit survives a power cut; writes here are rare and small
     db.pragma('foreign_keys = ON');

@@ -50,13 +50,22 @@ const cardRowSchema = rowSchema
   .extend({ best: z.string().nullable(), engine_version: z.string().nullable() });
 const nameRowSchema = z.object({ name: z.string() });
 
+/** Undefined, which no schema takes, where the text is not JSON. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Results that an older version wrote may not fit any more; they can be computed again, so they are let go. */
 function readResults<T>(schema: z.ZodType<T>, text: string | null): T | null {
-  return text === null ? null : (schema.safeParse(JSON.parse(text)).data ?? null);
+  return text === null ? null : (schema.safeParse(readJson(text)).data ?? null);
 }
 
 function readScenario(row: z.infer<typeof rowSchema>): StoredScenario {
-  const value: unknown = JSON.parse(row.document);
+  const value = readJson(row.document);
   const parsed = scenarioSchema.safeParse(value);
   if (!parsed.success) {
     const [first] = issuesOf(parsed.error, value);
@@ -83,7 +92,7 @@ function readCard(value: unknown): StoredCard {
     name: row.name,
     updatedAt: row.updated_at,
     exampleId: row.example_id,
-    scenario: scenarioSchema.safeParse(JSON.parse(row.document)).data ?? null,
+    scenario: scenarioSchema.safeParse(readJson(row.document)).data ?? null,
     best: readResults(planSummarySchema, row.best),
     engineVersion: row.engine_version,
   };

@@ -5,7 +5,8 @@ function secret(): string {
 }
 
 function same(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]; // of unequal length where a stranger sends other letters
+  return left.length === right.length && timingSafeEqual(left, right);
 }
 
 /**

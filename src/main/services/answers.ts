@@ -50,6 +50,12 @@ export interface PlanOverrides {
   exclude?: readonly string[];
 }
 
+/** What either of two lists of exclusions rules out. */
+function union(a: Constraints['exclude'], b: Constraints['exclude']): Constraints['exclude'] {
+  const paths = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return Object.fromEntries([...paths].map((path) => [path, [...new Set([...(a[path] ?? []), ...(b[path] ?? [])])]]));
+}
+
 /** The scenario with another objective and further constraints. Throws AppError bad-usage. */
 export function withOverrides(scenario: Scenario, { objective, pin = [], exclude = [] }: PlanOverrides): Scenario {
   const known = objectives.find((name) => name === (objective ?? scenario.objective));
@@ -61,7 +67,7 @@ export function withOverrides(scenario: Scenario, { objective, pin = [], exclude
   const constraints: Constraints = {
     ...scenario.constraints,
     pin: { ...scenario.constraints.pin, ...parseChoices(pin, '--pin') },
-    exclude: { ...scenario.constraints.exclude, ...parseChoices(exclude, '--exclude') },
+    exclude: union(scenario.constraints.exclude, parseChoices(exclude, '--exclude')),
   };
   return { ...scenario, objective: known, constraints };
 }

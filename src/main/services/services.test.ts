@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -382,20 +382,4 @@ describe('calls', () => {
       expect(await refusal(name, {})).toMatchObject({ code: 'bad-request', path: 'name' });
     },
   );
-});
-
-describe('machine', () => {
-  test('a data folder that cannot be made is named', () => {
-    writeFileSync(path.join(dataDir, 'file'), '');
-    const bad = path.join(dataDir, 'file', 'data');
-    expect(() => createServices({ dataDir: bad, resourcesDir, appVersion: '1' })).toThrow(
-      expect.objectContaining({ code: 'database-unavailable', path: bad }),
-    );
-  });
-
-  test('a damaged file of the program is named', () => {
-    expect(() => createServices({ dataDir, resourcesDir: dataDir, appVersion: '1' })).toThrow(
-      expect.objectContaining({ code: 'file-unreadable', path: path.join(dataDir, 'catalog/hardware') }),
-    );
-  });
 });

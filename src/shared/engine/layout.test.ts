@@ -24,6 +24,8 @@ describe('layersPerVirtualStage', () => {
     ['Et)*2|L', null],
     ['Et*|L', null],
     ['E(t*4000)*4000L', null], // grows beyond reason
+    ['Et*999999999999L', null],
+    [`E${'t'.repeat(5000)}L`, null],
     ['', null],
   ])('%s', (layout, stages) => {
     expect(layersPerVirtualStage(layout)).toEqual(stages);

@@ -16,14 +16,23 @@ export interface RankLayers {
   last: number;
 }
 
+const LONGEST_TEXT = 4000;
+const LONGEST_LAYOUT = 100_000;
+
+/** As many repetitions as a layout may have; beyond that one too many, so that its length gives it away. */
+function repeated(unit: string, times: string): string {
+  return unit.repeat(Math.min(Number(times), Math.ceil((LONGEST_LAYOUT + 1) / Math.max(1, unit.length))));
+}
+
 /** `(tt|)*3` → `tt|tt|tt|`; null where brackets or counts are wrong or the text grows beyond reason. */
 function expand(text: string): string | null {
+  if (text.length > LONGEST_TEXT) return null;
   let expanded = text.replace(/\s/g, '');
   for (let depth = 0; depth < 8; depth++) {
     const next = expanded
-      .replace(/\(([^()]*)\)\*(\d+)/g, (_, inner: string, times: string) => inner.repeat(Math.min(4096, Number(times))))
-      .replace(/([EtmL])\*(\d+)/g, (_, unit: string, times: string) => unit.repeat(Math.min(4096, Number(times))));
-    if (next.length > 100_000) return null;
+      .replace(/\(([^()]*)\)\*(\d+)/g, (_, inner: string, times: string) => repeated(inner, times))
+      .replace(/([EtmL])\*(\d+)/g, (_, unit: string, times: string) => repeated(unit, times));
+    if (next.length > LONGEST_LAYOUT) return null;
     if (next === expanded) break;
     expanded = next;
   }

@@ -3,10 +3,18 @@ import type { Plan, PlanInput } from '../schema/index.ts';
 import type { Problem } from './problem.ts';
 import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
 
+type Recompute = Plan['recompute'];
+
 /** Year from which stacks run flash attention, a distributed optimizer and overlapped reductions unless told otherwise. */
 const MODERN_STACK_YEAR = 2023;
 /** Year of sequence parallelism (Korthikanti et al. 2022). */
 const SEQUENCE_PARALLEL_YEAR = 2022;
+
+/** Selective recomputation that names no module means core attention; the other modes have no modules. */
+function completeRecompute({ mode = 'none', modules = [], layersPerStage = null }: Partial<Recompute> = {}): Recompute {
+  if (mode !== 'selective') return { mode, modules: [], layersPerStage };
+  return { mode, modules: modules.length === 0 ? ['core-attention'] : modules, layersPerStage };
+}
 
 /**
  * The full plan from a partial one. What is absent takes the default of the scenario's framework and its year; dp is
@@ -31,12 +39,7 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
     microBatchSize: input.microBatchSize ?? 1,
     sequenceParallel: input.sequenceParallel ?? (tp > 1 && stackYear >= SEQUENCE_PARALLEL_YEAR),
     schedule: { name: vpp > 1 ? 'interleaved-1f1b' : '1f1b', groupSize: null, ...input.schedule },
-    recompute: {
-      mode: 'none',
-      modules: input.recompute?.mode === 'selective' ? ['core-attention'] : [],
-      layersPerStage: null,
-      ...input.recompute,
-    },
+    recompute: completeRecompute(input.recompute),
     sharding: { zeroStage: isModern ? 1 : 0, group: 'dp', reshardAfterForward: true, ...input.sharding },
     cpMethod: input.cpMethod ?? 'ring',
     overlap: {

@@ -211,6 +211,7 @@ describe('choices', () => {
     [['tp'], '--pin'],
     [['tp=full'], 'tp'],
     [['schedule.groupSize=null'], 'schedule.groupSize'],
+    [['recompute.modules=mlp'], 'recompute.modules'],
   ])('%j is refused', (texts, path) => {
     expect(() => parseChoices(texts)).toThrow(expect.objectContaining({ code: 'bad-usage', path }));
   });
@@ -222,6 +223,9 @@ describe('choices', () => {
     });
     expect(() => checkChoices({ tp: ['wide'] }, 'constraints.pin')).toThrow(
       expect.objectContaining({ code: 'invalid-field', message: expect.stringContaining('constraints.pin.tp') }),
+    );
+    expect(() => checkChoices({ tp: [8], TP: [4] }, 'constraints.pin')).toThrow(
+      expect.objectContaining({ code: 'invalid-field', message: expect.stringContaining('named twice') }),
     );
     expect(() => checkChoices({ width: [8] }, 'constraints.pin')).toThrow(
       expect.objectContaining({ code: 'invalid-field', message: expect.stringContaining('"width"') }),

@@ -196,8 +196,12 @@ function valueIn(root: unknown, path: string): unknown {
 }
 
 function asChoice(path: string, text: string, place: Place): Choice {
-  const schema = leaves.get(path);
-  const value = schema instanceof z.ZodArray ? text : valueAt(path, text, place);
+  if (leaves.get(path) instanceof z.ZodArray)
+    throw new AppError(place.code, `${place.name}: ${path} is a list and cannot be chosen by value`, {
+      path,
+      remedy: 'Pin or exclude another field, e.g. recompute.mode.',
+    });
+  const value = valueAt(path, text, place);
   if (typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean') return value;
   throw new AppError(place.code, `${place.name}: ${path} cannot be ${text} here`, {
     path,
@@ -226,6 +230,11 @@ export function checkChoices(choices: Choices, name: string): Choices {
   for (const [key, values] of Object.entries(choices)) {
     const path = knownPath(key, { code: 'invalid-field', name });
     const place: Place = { code: 'invalid-field', name: `${name}.${key}` };
+    if (checked[path] !== undefined)
+      throw new AppError('invalid-field', `${place.name}: the field ${path} is named twice`, {
+        path: place.name,
+        remedy: 'Name each field once, with all of its values.',
+      });
     checked[path] = values.map((value) => asChoice(path, String(value), place));
   }
   return checked;

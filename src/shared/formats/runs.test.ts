@@ -180,6 +180,8 @@ describe('a row is skipped, with its reason', () => {
     ['fp8', { 'parallel.precision': 'fp8' }, /precision fp8/],
     ['ZeRO 3', { 'parallel.zero': 3 }, /sharding 3/],
     ['FSDP', { 'parallel.zero': 'fsdp' }, /sharding fsdp/],
+    ['a word for sharding', { 'parallel.zero': 'hybrid' }, /sharding hybrid/],
+    ['single precision', { 'parallel.precision': 'tf32' }, /precision tf32/],
     ['no vocabulary', { 'model.vocab': null }, /unknown: model\.vocab/],
     ['no split', { 'parallel.tp': null, 'parallel.mbs': null }, /unknown: parallel\.tp, parallel\.mbs/],
     ['an accelerator of no catalog', { 'cluster.gpu': 'TPU-v4' }, /accelerator TPU-v4 is not in the catalog/],

@@ -67,8 +67,11 @@ function notPlanned(run: Run): string | null {
   if ((parallel.ep ?? 1) > 1) return 'expert parallelism is not planned by this version';
   if (parallel.precision != null && /fp8|fp4/i.test(parallel.precision))
     return `precision ${parallel.precision} is not planned by this version`;
+  if (parallel.precision != null && !/bf16|bfloat16|fp16|float16|\bhalf\b/i.test(parallel.precision))
+    return `precision ${parallel.precision} is not planned by this version`;
   const zero = parallel.zero == null ? '' : String(parallel.zero);
-  if (/[23]|fsdp|shard/i.test(zero)) return `sharding ${zero} is not planned by this version`;
+  if (zero !== '' && !/^(zero|stage)?[-_ ]?[01]$/i.test(zero.trim()))
+    return `sharding ${zero} is not planned by this version`;
   return null;
 }
 

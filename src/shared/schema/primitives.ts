@@ -9,7 +9,7 @@ export const count = z.int().min(1);
 /** A whole number of things, possibly none. */
 export const countOrZero = z.int().min(0);
 /** A finite number above zero. */
-export const positive = z.number().positive();
+export const positive = z.number().positive({ abort: true }).min(1e-6).max(1e18);
 /** A finite number, zero or above. */
 export const nonNegative = z.number().nonnegative();
 /** A share between 0 and 1. */
@@ -68,7 +68,7 @@ const nouns: Readonly<Record<string, string>> = {
 function bound(word: string, limit: number | bigint, origin: string): string {
   const unit = origin === 'string' ? 'character' : origin === 'array' ? 'item' : '';
   const items = unit === '' ? '' : ` ${unit}${Number(limit) === 1 ? '' : 's'}`;
-  return `${word} ${limit.toLocaleString('en-US')}${items}`;
+  return `${word} ${limit.toLocaleString('en-US', { maximumSignificantDigits: 15 })}${items}`;
 }
 
 /** What would have been right, as the end of "must …" and "Give …"; null where zod's own words have to do. */

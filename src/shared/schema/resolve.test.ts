@@ -354,11 +354,29 @@ describe('bad input is refused with its place and a remedy', () => {
     ['model.mtpLayers', 1, 'multi-token prediction'],
     ['job.task', 'lora', 'LoRA'],
     ['job.precision.compute', 'fp8', 'fp8 training'],
+    ['objective', 'robust', 'robustness'],
   ])('%s is understood and refused as not planned', (path, value, what) => {
     const error = refusal(() => open(changed({ [path]: value })));
     expect(error).toMatchObject({ code: 'unsupported', path });
     expect(error.message).toContain(`${what} is not planned by this version`);
     expect(error.remedy).not.toBe('');
+  });
+
+  test('another accelerator than the preset’s brings its own links, node and price', () => {
+    const own = open(changed({ 'cluster.preset': undefined, 'cluster.accelerator': 'h100-80gb-sxm' })).cluster;
+    const { cluster } = open(changed({ 'cluster.accelerator': 'h100-80gb-sxm' }));
+    expect(cluster.scaleUp).toEqual(own.scaleUp);
+    expect(cluster.scaleOut).toEqual(own.scaleOut);
+    expect(cluster.price).toEqual(own.price);
+  });
+
+  test('a size beyond reason is refused', () => {
+    expect(refusal(() => open(changed({ 'cluster.scaleUp.bandwidthGBps': 1e300 }))).issues).toMatchObject([
+      {
+        path: 'cluster.scaleUp.bandwidthGBps',
+        message: expect.stringContaining('at most 1,000,000,000,000,000,000') as string,
+      },
+    ]);
   });
 
   test('every fault of a file is told at once', () => {

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { AppError, inputError, type Issue } from '../errors.ts';
 import type { Presets } from './catalog.ts';
-import { clusterSchema, type Accelerator, type Cluster } from './hardware.ts';
+import { clusterSchema, type Accelerator, type Cluster, type ClusterInput } from './hardware.ts';
 import { jobSchema } from './job.ts';
 import { modelSchema, type Model } from './model.ts';
 import { issuesOf } from './primitives.ts';
@@ -74,20 +74,30 @@ function resolveModel(input: ScenarioInput['model'], presets: Presets, issues: I
   return parsePart(modelSchema, merged, 'model', issues);
 }
 
+function withoutHardware(cluster: ClusterInput): ClusterInput {
+  const own = new Set(['accelerator', 'acceleratorsPerNode', 'scaleUp', 'scaleOut', 'price']);
+  return Object.fromEntries(Object.entries(cluster).filter(([field]) => !own.has(field)));
+}
+
 function resolveCluster(input: ScenarioInput['cluster'], presets: Presets, issues: Issue[]): Cluster | null {
   let preset: Presets['clusters'][number] | undefined;
   if (typeof input.preset === 'string') {
     preset = lookUp(presets.clusters, input.preset);
     if (preset === undefined) throw unknown('cluster', input.preset, 'cluster.preset', presets.clusters);
   }
-  const given = preset?.cluster ?? {};
-  const acceleratorId = input.accelerator ?? given.accelerator;
+  const whole = preset?.cluster ?? {};
+  const acceleratorId = input.accelerator ?? whole.accelerator;
   if (acceleratorId === undefined) {
     issues.push({ path: 'cluster.accelerator', message: 'is missing', remedy: 'Name an accelerator of the catalog.' });
     return null;
   }
   const accelerator = findAccelerator(presets, acceleratorId);
   const defaults = clusterDefaults(accelerator);
+  const isOwn =
+    whole.accelerator === undefined ||
+    findAccelerator(presets, whole.accelerator, 'cluster.preset').id === accelerator.id;
+  // links, node and price of a preset are those of its accelerator; another one brings its own
+  const given = isOwn ? whole : withoutHardware(whole);
   const merged = {
     ...defaults,
     ...present(given),
@@ -175,6 +185,14 @@ export function resolveScenario(input: ScenarioInput, presets: Presets): Scenari
     throw inputError('invalid-field', 'scenario', issues);
   const faults = inconsistent(model, cluster);
   if (faults.length > 0) throw inputError('invalid-field', 'scenario', faults);
+  if (input.objective === 'robust')
+    throw inputError('unsupported', 'scenario', [
+      {
+        path: 'objective',
+        message: 'robustness is not planned by this version',
+        remedy: 'Use throughput, time, cost, energy or memory-headroom.',
+      },
+    ]);
   const missing = unsupported(model, job, findAccelerator(presets, cluster.accelerator));
   if (missing.length > 0) throw inputError('unsupported', 'scenario', missing);
   return { ...input, model, cluster, job };

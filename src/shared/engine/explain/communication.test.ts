@@ -65,3 +65,12 @@ test('sequence parallelism gathers the embedding’s gradient in backward', () =
   expect(embedding(false)).toBe(0);
   expect(embedding(true)).toBeGreaterThan(0);
 });
+
+test('a slowest stage without a layer has no tensor-parallel traffic, and no number is lost', () => {
+  const { estimate } = evaluatePlan(problemOf({ model: { numLayers: 1, vocabSize: 512_000 }, numAccelerators: 8 }), {
+    tp: 4,
+    pp: 2,
+    layout: 'Et|L',
+  });
+  for (const row of estimate!.communication) expect(row.totalSeconds).toBeGreaterThanOrEqual(0);
+});

@@ -8,6 +8,7 @@ function tensorParallel(problem: Problem, plan: Plan, cost: StepCost): Communica
   if (plan.tp === 1) return [];
   const { model, workload, network } = problem;
   const layers = cost.numMicroBatches * cost.layersPerStage;
+  if (layers === 0) return []; // a slowest stage that holds only the embedding or the head
   const { forward, backward, hidden } = cost.layer;
   const forwardPasses = plan.recompute.mode === 'full' ? 2 : 1;
   // with sequence parallelism two more all-gathers in backward rebuild inputs

@@ -166,7 +166,12 @@ function whyEmpty(problem: Problem, leastMemoryPlan: PlanSummary | null, pruned:
     reasons.push(
       `The cluster has ${network.numAccelerators} accelerators but the limit is ${constraints.maxAccelerators}: raise the limit or shrink the cluster.`,
     );
-  if (leastMemoryPlan !== null) {
+  const tooSlow = pruned['min-mfu'] ?? 0;
+  if (tooSlow > 0) reasons.push(`${tooSlow} plans fit but stay below the least MFU asked for: lower it.`);
+  const notModelled = pruned['not-modelled'] ?? 0;
+  if (notModelled > 0)
+    reasons.push(`${notModelled} plans use what this version does not plan: release the pin that asks for it.`);
+  if (leastMemoryPlan !== null && tooSlow === 0) {
     const usable = problem.device.usableMemoryBytes;
     const allowed = usable * (1 - constraints.headroomFraction);
     reasons.push(
@@ -180,8 +185,6 @@ function whyEmpty(problem: Problem, leastMemoryPlan: PlanSummary | null, pruned:
   }
   const byConstraint = (pruned['pinned'] ?? 0) + (pruned['excluded'] ?? 0);
   if (byConstraint > 0) reasons.push(`Pins and exclusions rule out ${byConstraint} plans: release one of them.`);
-  if ((pruned['min-mfu'] ?? 0) > 0)
-    reasons.push(`${pruned['min-mfu']} plans fit but stay below the least MFU asked for: lower it.`);
   if (reasons.length === 0)
     reasons.push(
       'Every split breaks a rule: change the number of accelerators or the global batch so that they divide.',

@@ -59,7 +59,7 @@ export function nearestValidPlan(problem: Problem, plan: Plan): Plan | null {
       microBatchSize,
       dp,
       layout: layoutFor(model.numLayers, pp, vpp) ?? null,
-      sequenceParallel: base.sequenceParallel && tp > 1,
+      sequenceParallel: base.sequenceParallel && tp > 1 && workload.seqLen % tp === 0,
       schedule: keepsSchedule ? { ...base.schedule, groupSize: null } : { name, groupSize: null },
     };
     const far = distance(plan, candidate);

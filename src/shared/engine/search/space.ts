@@ -62,7 +62,9 @@ export function chunksOf(numLayers: number, pp: number): number[] {
 function outerOf(problem: Problem): Outer[] {
   const { model, network, workload } = problem;
   const n = network.numAccelerators;
-  const tps = pinnedNumbers(problem, 'tp') ?? divisorsOf(n).filter((tp) => tp <= network.scaleUpDomainSize);
+  // within a node at least, where the scale-up links join fewer than its accelerators
+  const mostTp = Math.max(network.scaleUpDomainSize, network.acceleratorsPerNode);
+  const tps = pinnedNumbers(problem, 'tp') ?? divisorsOf(n).filter((tp) => tp <= mostTp);
   const batches = divisorsOf(workload.globalBatchSize).filter((size) => size <= MAX_MICRO_BATCH);
   const powers = [1, 2, 4, 8, 16].filter((size) => size <= workload.globalBatchSize);
   const microBatches =
@@ -114,7 +116,7 @@ export function planAt(problem: Problem, template: Plan, { tp, pp, vpp, microBat
     vpp,
     microBatchSize,
     dp: Math.max(1, Math.floor(problem.network.numAccelerators / (tp * pp * template.cp))),
-    schedule: { name: vpp > 1 ? 'interleaved-1f1b' : '1f1b', groupSize: null },
+    schedule: { name: vpp > 1 ? 'interleaved-1f1b' : '1f1b', groupSize: template.schedule.groupSize },
     layout: template.layout ?? layoutFor(problem.model.numLayers, pp, vpp) ?? null,
   };
 }
