@@ -74,7 +74,16 @@ export function makeScenario(change: Partial<Scenario> = {}): Scenario {
       ...{ preset: null, name: 'M', family: 'llama', numLayers: 32, hiddenSize: 4096, ffnHiddenSize: 14336 },
       ...{ gatedFfn: true, numHeads: 32, numKvHeads: 8, headDim: 128, vocabSize: 128256, tiedEmbeddings: false },
       ...{ positions: 'rotary', maxPositions: null, normalization: 'rmsnorm', qkvBias: false, ffnBias: false },
-      ...{ qkNorm: false, dropout: false, moe: null, mla: null, layerPattern: null, mtpLayers: 0 },
+      ...{
+        slidingWindow: null,
+        layerKinds: null,
+        qkNorm: false,
+        dropout: false,
+        moe: null,
+        mla: null,
+        layerPattern: null,
+        mtpLayers: 0,
+      },
     },
     cluster: {
       ...{ preset: null, accelerator: 'h100', numAccelerators: 64, acceleratorsPerNode: 8 },

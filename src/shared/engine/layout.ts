@@ -4,16 +4,16 @@
  * An even split gives every virtual stage the same number of layers. Where the layers do not divide, embedding and head
  * can count as one layer each (Megatron-LM's account-for-embedding/loss-in-pipeline-split; Llama 3 was trained so): the
  * first and the last virtual stage then hold one layer less. A layout is written in Megatron's notation: `E` embedding,
- * `t` layer, `L` head and loss, `|` between virtual stages, `x*n` and `(…)*n` for repetition; virtual stage i lies on
+ * `t` layer, `m` multi-token prediction, `L` head and loss, `|` between virtual stages, `x*n` and `(…)*n` for repetition; virtual stage i lies on
  * rank i mod pp. Source: Megatron-LM --pipeline-model-parallel-layout; MODEL §6.2.
  */
-import type { Plan } from '../schema/index.ts';
-
-/** Layers of the first, of every middle and of the last rank (all their chunks). */
-export interface RankLayers {
-  first: number;
-  middle: number;
-  last: number;
+/** What one virtual stage holds. */
+export interface VirtualStage {
+  layers: number;
+  hasEmbedding: boolean;
+  hasHead: boolean;
+  /** Multi-token-prediction layers. */
+  mtpLayers: number;
 }
 
 const LONGEST_TEXT = 4000;
@@ -39,11 +39,36 @@ function expand(text: string): string | null {
   return /^[EtmL|]*$/.test(expanded) ? expanded : null;
 }
 
-/** Layers of each virtual stage of a layout, in order; null where the text is not a layout of a plain decoder (no `m`). */
+const units = { embedding: 'E', decoder: 't', mtp: 'm', loss: 'L' } as const;
+
+/** Megatron's list form, `[["embedding", "decoder"], …]`, as letters; null where a name is unknown. */
+function lettersOf(layout: readonly (readonly string[])[]): string | null {
+  const stages = layout.map((stage) =>
+    stage.map((unit) => (Object.hasOwn(units, unit) ? units[unit as keyof typeof units] : 'x')).join(''),
+  );
+  const text = stages.join('|');
+  return text.includes('x') || text.length > LONGEST_LAYOUT ? null : text;
+}
+
+/**
+ * The virtual stages of a layout, in order; null where it is none: the embedding must be first, the loss last and
+ * multi-token prediction between the last layer and the loss.
+ */
+export function virtualStagesOf(layout: string | readonly (readonly string[])[]): VirtualStage[] | null {
+  const letters = typeof layout === 'string' ? expand(layout) : lettersOf(layout);
+  if (letters === null || !/^E[t|]*[m|]*L$/.test(letters)) return null;
+  const count = (text: string, letter: string) => text.split(letter).length - 1;
+  return letters.split('|').map((stage) => ({
+    layers: count(stage, 't'),
+    hasEmbedding: stage.includes('E'),
+    hasHead: stage.includes('L'),
+    mtpLayers: count(stage, 'm'),
+  }));
+}
+
+/** Layers of each virtual stage of a layout, in order; null where the text is none. */
 export function layersPerVirtualStage(layout: string): number[] | null {
-  const expanded = expand(layout);
-  if (expanded === null || !/^E[t|]*L$/.test(expanded)) return null;
-  return expanded.split('|').map((stage) => stage.replace(/[EL]/g, '').length);
+  return virtualStagesOf(layout)?.map(({ layers }) => layers) ?? null;
 }
 
 /** The layout of `numLayers` layers with embedding and head counted as one layer each; null where that does not divide. */
@@ -60,34 +85,4 @@ export function balancedLayout(numLayers: number, pp: number, vpp: number): stri
 export function layoutFor(numLayers: number, pp: number, vpp: number): string | null | undefined {
   if (numLayers % (pp * vpp) === 0) return null;
   return balancedLayout(numLayers, pp, vpp) ?? undefined;
-}
-
-/**
- * Layers per rank of a plan; null where its layout has the wrong number of stages or layers, or middle ranks that differ
- * from one another (which this version does not plan).
- */
-export function rankLayersOf(numLayers: number, plan: Pick<Plan, 'layout' | 'pp' | 'vpp'>): RankLayers | null {
-  const { layout, pp, vpp } = plan;
-  if (layout === null) {
-    const layers = numLayers / pp;
-    return Number.isInteger(layers) ? { first: layers, middle: layers, last: layers } : null;
-  }
-  if (typeof layout !== 'string') return null;
-  return readRanks(layout, numLayers, pp, vpp);
-}
-
-function readRanks(layout: string, numLayers: number, pp: number, vpp: number): RankLayers | null {
-  const stages = layersPerVirtualStage(layout);
-  if (stages === null || stages.length !== pp * vpp) return null;
-  if (stages.reduce((sum, layers) => sum + layers, 0) !== numLayers) return null;
-  const ranks = Array.from({ length: pp }, (_, rank) => {
-    let layers = 0;
-    for (let stage = rank; stage < stages.length; stage += pp) layers += stages[stage] ?? 0;
-    return layers;
-  });
-  const first = ranks[0] ?? 0;
-  const last = ranks[pp - 1] ?? 0;
-  const middle = ranks[1] ?? first;
-  if (ranks.slice(1, -1).some((layers) => layers !== middle)) return null;
-  return { first, middle: pp > 2 ? middle : Math.max(first, last), last };
 }

@@ -5,12 +5,14 @@
  * V = padded vocabulary, t = tp, d = dp. Activations are 2-byte.
  * Source: MODEL §3 (Korthikanti et al. 2022 eqs. 1–6; tensor lists in MODEL §3.4–3.5), in-flight counts §3.6.
  */
-import type { MemoryCategory, Model, Plan, StageMemory } from '../schema/index.ts';
+import type { LayerKind, MemoryCategory, Model, Plan, StageMemory } from '../schema/index.ts';
 import { GIB } from '../units.ts';
-import { rankLayersOf } from './layout.ts';
 import type { Problem } from './problem.ts';
 import { schedules, type PlannedSchedule } from './pipeline/schedules/index.ts';
-import { paddedVocabSize, qkvWidth, stageParameters } from './workload/parameters.ts';
+import { ranksOf, type RankContent } from './stages.ts';
+import { layerTensors } from './workload/layer.ts';
+import { stackOf } from './workload/layers.ts';
+import { paddedVocabSize, rankParameters } from './workload/parameters.ts';
 
 /** CUDA context and loaded kernels of one process. Source: MODEL §3.7, 0.5–0.9 GiB by version. */
 export const CONTEXT_BYTES = 0.8 * GIB;
@@ -36,41 +38,20 @@ export interface LayerActivationBytes {
   working: number;
 }
 
-/**
- * Every tensor of one dense layer, bytes per token:
- *   norm inputs 2h + 2h, QKV input 2h, FFN input 2h     8h   whole without sequence parallelism, ÷t with
- *   dropout masks on two residual branches              2h   (as above; only with dropout)
- *   Q, K, V                                             2(a+2k)dh ÷t
- *   attention output (input of its projection)          2·a·dh ÷t
- *   FFN: pre-activation 2f (4f gated), activation 2f    4f | 6f ÷t
- *   unfused scores: softmax 2as, dropout mask as, out 2as   5as ÷t; flash: log-sum-exp 4a ÷t
- */
-function bytesPerToken(model: Model, plan: Plan, seqLen: number): { layer: number; scores: number } {
-  const { hiddenSize: h, ffnHiddenSize: f, numHeads: a } = model;
-  const t = plan.tp;
-  const outer = (8 * h + (model.dropout ? 2 * h : 0)) / (plan.sequenceParallel ? t : 1);
-  const attention = (2 * qkvWidth(model) + 2 * a * model.headDim) / t;
-  const ffn = ((model.gatedFfn ? 6 : 4) * f) / t;
-  const isFlash = plan.runtime.attentionKernel === 'flash';
-  const scores = isFlash ? (4 * a) / t : ((model.dropout ? 5 : 2) * a * seqLen) / t;
-  return { layer: outer + attention + ffn, scores };
-}
-
-/** What one layer keeps for one micro-batch under the plan's recomputation. */
-export function layerActivationBytes(model: Model, plan: Plan, seqLen: number): LayerActivationBytes {
-  const tokens = seqLen * plan.microBatchSize;
-  const { layer, scores } = bytesPerToken(model, plan, seqLen);
-  const everything = tokens * (layer + scores);
-  switch (plan.recompute.mode) {
-    case 'none':
-      return { kept: everything, working: 0 };
-    case 'selective':
-      return { kept: tokens * layer, working: tokens * scores };
-    case 'full': {
-      const input = (2 * model.hiddenSize * tokens) / (plan.sequenceParallel ? plan.tp : 1);
-      return { kept: input, working: everything };
-    }
+/** What one layer of a kind keeps for one micro-batch under the plan's recomputation. */
+export function layerActivationBytes(model: Model, kind: LayerKind, plan: Plan, seqLen: number): LayerActivationBytes {
+  const tokens = (seqLen / plan.cp) * plan.microBatchSize;
+  const { mode, modules } = plan.recompute;
+  let kept = 0;
+  let dropped = 0;
+  for (const tensor of layerTensors(kind, { model, plan, seqLen })) {
+    const isDropped = mode === 'selective' && tensor.modules.some((module) => modules.includes(module));
+    if (isDropped) dropped += tokens * tensor.bytesPerToken;
+    else kept += tokens * tensor.bytesPerToken;
   }
+  if (mode !== 'full') return { kept, working: dropped };
+  const input = (2 * model.hiddenSize * tokens) / (plan.sequenceParallel ? plan.tp : 1);
+  return { kept: input, working: kept };
 }
 
 /** Bytes of weights, gradients and optimizer states of `parameters` held by one rank. Source: MODEL §3.1. */
@@ -156,32 +137,48 @@ function workspaceItems(problem: Problem, plan: Plan, working: number, activatio
   return items;
 }
 
+/** Activations of the layers of one rank, by kind, and the most that recomputing one of them needs. */
+function layerItems(problem: Problem, plan: Plan, rank: RankContent, inFlight: number) {
+  const { model, workload } = problem;
+  const stack = stackOf(model);
+  const { label } = schedules[plan.schedule.name as PlannedSchedule];
+  const items: MemoryItem[] = [];
+  let working = 0;
+  stack.kinds.forEach((kind, index) => {
+    const count = rank.counts[index] ?? 0;
+    if (count === 0) return;
+    const layer = layerActivationBytes(model, kind, plan, workload.seqLen);
+    working = Math.max(working, layer.working);
+    const name = stack.kinds.length === 1 ? 'layers' : `layers (${stack.names[index]})`;
+    items.push({
+      category: 'activations',
+      label: `${count} ${name} × ${inFlight} micro-batches in flight`,
+      bytes: count * inFlight * layer.kept,
+      source: `tensors of Korthikanti et al. 2022 §4.1; in flight by ${label} (docs/MODEL.md §3.4, §3.6)`,
+    });
+  });
+  return { items, working };
+}
+
 /** Every item of memory on one accelerator of stage `stageIndex` (0-based) at its peak. The plan must be valid. */
 export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: number): MemoryItem[] {
   const { model, workload } = problem;
-  const place = { isFirst: stageIndex === 0, isLast: stageIndex === plan.pp - 1 };
-  const ranks = rankLayersOf(model.numLayers, plan);
-  if (ranks === null) throw new Error(`memory of an invalid layout: ${JSON.stringify(plan.layout)}`);
-  const layersPerStage = place.isFirst ? ranks.first : place.isLast ? ranks.last : ranks.middle;
+  const rank = ranksOf(model, plan)?.[stageIndex];
+  if (rank === undefined) throw new Error(`memory of an invalid layout: ${JSON.stringify(plan.layout)}`);
+  const place = { isFirst: rank.hasEmbedding, isLast: rank.hasHead };
   const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
   const schedule = schedules[plan.schedule.name as PlannedSchedule];
   const inFlight = schedule.inFlight({ pp: plan.pp, numMicroBatches, vpp: plan.vpp }, stageIndex);
-  const layer = layerActivationBytes(model, plan, workload.seqLen);
-  const layers: MemoryItem = {
-    category: 'activations',
-    label: `${layersPerStage} layers × ${inFlight} micro-batches in flight`,
-    bytes: layersPerStage * inFlight * layer.kept,
-    source: `tensors of Korthikanti et al. 2022 §4.1; in flight by ${schedule.label} (docs/MODEL.md §3.4, §3.6)`,
-  };
-  const ends = endItems(problem, plan, place, inFlight);
-  const activations = ends
+  const layers = layerItems(problem, plan, rank, inFlight);
+  const items = [...layers.items, ...endItems(problem, plan, place, inFlight)];
+  const activations = items
     .filter((item) => item.category === 'activations')
-    .reduce((sum, item) => sum + item.bytes, layers.bytes);
+    .reduce((sum, item) => sum + item.bytes, 0);
+  const { dense, experts } = rankParameters(model, plan, rank.counts, place);
   return [
-    ...stateItems(problem, plan, stageParameters(model, plan.tp, layersPerStage, place)),
-    layers,
-    ...ends,
-    ...workspaceItems(problem, plan, layer.working, activations),
+    ...stateItems(problem, plan, dense + experts),
+    ...items,
+    ...workspaceItems(problem, plan, layers.working, activations),
   ];
 }
 
@@ -203,14 +200,14 @@ export function stageMemory(problem: Problem, plan: Plan, stageIndex: number): S
   return memory;
 }
 
-/**
- * The stage that holds most. In-flight micro-batches fall from the first stage to the last and middle stages hold equal
- * layers, so it is the first, the second or the last.
- */
+/** The stage that holds most. */
 export function fullestStage(problem: Problem, plan: Plan): StageMemory {
   let fullest = stageMemory(problem, plan, 0);
-  const others = new Set([1, plan.pp - 1].filter((stageIndex) => stageIndex > 0 && stageIndex < plan.pp));
-  for (const stageIndex of others) {
+  const isUniform = plan.layout === null && stackOf(problem.model).kinds.length === 1;
+  // in-flight micro-batches fall from the first stage to the last: of equal middle stages the second holds most
+  const others = isUniform ? [1, plan.pp - 1] : Array.from({ length: plan.pp }, (_, stage) => stage);
+  for (const stageIndex of new Set(others)) {
+    if (stageIndex < 1 || stageIndex >= plan.pp) continue;
     const stage = stageMemory(problem, plan, stageIndex);
     if (stage.totalBytes > fullest.totalBytes) fullest = stage;
   }

@@ -7,7 +7,8 @@
 import type { Plan, Violation } from '../schema/index.ts';
 import { divisorsOf } from './divisors.ts';
 import { valueAt } from './plan.ts';
-import { balancedLayout, layoutFor, rankLayersOf } from './layout.ts';
+import { balancedLayout, layoutFor } from './layout.ts';
+import { ranksOf } from './stages.ts';
 import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
 import type { Problem } from './problem.ts';
 
@@ -133,10 +134,10 @@ const pipelineRules: Rule[] = [
     id: 'layout-fits',
     path: 'layout',
     fault: ({ model }, plan) => {
-      if (plan.layout === null || rankLayersOf(model.numLayers, plan) !== null) return null;
+      if (plan.layout === null || ranksOf(model, plan) !== null) return null;
       return (
         `the layout must start with E, end with L, hold ${model.numLayers} layers (t) in pp·vpp = ${plan.pp * plan.vpp} ` +
-        'stages between bars, and give all middle ranks equally many'
+        'stages between bars'
       );
     },
     candidates: ({ model }, { pp, vpp }) => {

@@ -7,13 +7,14 @@
 import type { Plan } from '../schema/index.ts';
 import { memoryTime, processorOf, type Processor } from './compute.ts';
 import { groupOf, groupSeconds, linksOf, sendPlacement, sendSeconds, type Group, type Links } from './network/index.ts';
-import { rankLayersOf, type RankLayers } from './layout.ts';
 import { schedules, type PipelineSeconds, type PlannedSchedule } from './pipeline/schedules/index.ts';
 import type { Problem } from './problem.ts';
-import { denseLayerOperators } from './workload/dense-layer.ts';
+import { ranksOf, type RankContent } from './stages.ts';
 import { embeddingOperators, headOperators } from './workload/ends.ts';
 import { toLayerCost, type LayerContext, type LayerCost } from './workload/operators.ts';
-import { paddedVocabSize, stageParameters } from './workload/parameters.ts';
+import { layerOperators } from './workload/layer.ts';
+import { stackOf } from './workload/layers.ts';
+import { paddedVocabSize, rankParameters } from './workload/parameters.ts';
 
 /** A communication that may run beside compute: all of it, and what is waited for. */
 export interface Hideable {
@@ -22,19 +23,27 @@ export interface Hideable {
   bytes: number;
 }
 
+/** One kind of layer, per layer and micro-batch on one rank. */
+export interface KindCost {
+  name: string;
+  cost: LayerCost;
+  /** Seconds that recomputation adds to backward. */
+  recomputeSeconds: number;
+}
+
 export interface StepCost {
   numMicroBatches: number;
-  /** Layers of the slowest stage. */
-  layersPerStage: number;
-  /** Costs per micro-batch on one rank. */
-  layer: LayerCost;
+  /** What each rank of the pipeline holds, and how long it works per micro-batch. */
+  ranks: readonly RankContent[];
+  rankSeconds: readonly number[];
+  /** Index of the rank that works longest; its work is the pipeline's busy time. */
+  slowestRank: number;
+  /** Costs of each kind of the model's layers, per micro-batch. */
+  kinds: readonly KindCost[];
   embedding: LayerCost;
   head: LayerCost;
-  /** Seconds per layer and micro-batch that recomputation adds to backward. */
-  recomputeSeconds: number;
   /** Fixed host time per layer and micro-batch (forward and backward). */
   layerOverheadSeconds: number;
-  slowestStage: 'only' | 'first' | 'middle' | 'last';
   pipeline: PipelineSeconds;
   sendSeconds: number;
   sendBytes: number;
@@ -48,15 +57,9 @@ export interface StepCost {
 }
 
 interface LayerCosts {
-  layer: LayerCost;
+  kinds: LayerCost[];
   embedding: LayerCost;
   head: LayerCost;
-}
-
-/** Seconds per layer and micro-batch beside the operators' own. */
-interface PerLayer {
-  recompute: number;
-  overhead: number;
 }
 
 /** Bytes that Adam moves per parameter: reads g, p, m, v in fp32, writes p, m, v and the 16-bit weight. MODEL §4.4. */
@@ -96,6 +99,7 @@ export class StepModel {
       links: this.links,
       seqLen: workload.seqLen,
       microBatchSize,
+      tokens: workload.seqLen * microBatchSize,
       tp,
       sequenceParallel,
       attentionKernel,
@@ -105,7 +109,7 @@ export class StepModel {
       fusedGradientAccumulation: workload.stackYear >= 2022 && workload.gradientBytesPerParameter === 4,
     };
     const costs = {
-      layer: toLayerCost(denseLayerOperators(context)),
+      kinds: stackOf(model).kinds.map((kind) => toLayerCost(layerOperators(kind, context))),
       embedding: toLayerCost(embeddingOperators(context)),
       head: toLayerCost(headOperators(context)),
     };
@@ -181,45 +185,43 @@ export class StepModel {
     return { bytes, seconds: sendSeconds(this.links, bytes, placement) + regather };
   }
 
-  /** The rank that holds most parameters: how many, and its layers. */
-  private heaviestRank(plan: Plan, layers: RankLayers): { parameters: number; layers: number } {
-    const rank = (isFirst: boolean, isLast: boolean, count: number) => ({
-      parameters: stageParameters(this.problem.model, plan.tp, count, { isFirst, isLast }),
-      layers: count,
-    });
-    if (plan.pp === 1) return rank(true, true, layers.first);
-    const ranks = [rank(false, false, layers.middle), rank(false, true, layers.last)];
-    return ranks.reduce(
-      (most, one) => (one.parameters > most.parameters ? one : most),
-      rank(true, false, layers.first),
-    );
+  /** The rank that holds most parameters: how many, and what it holds. */
+  private heaviestRank(plan: Plan, ranks: readonly RankContent[]): { parameters: number; rank: RankContent | null } {
+    let heaviest: { parameters: number; rank: RankContent | null } = { parameters: -1, rank: null };
+    for (const rank of ranks) {
+      const place = { isFirst: rank.hasEmbedding, isLast: rank.hasHead };
+      const { dense, experts } = rankParameters(this.problem.model, plan, rank.counts, place);
+      if (dense + experts > heaviest.parameters) heaviest = { parameters: dense + experts, rank };
+    }
+    return heaviest;
   }
 
-  /** Seconds per micro-batch of the first, a middle and the last rank. */
-  private stages(plan: Plan, layers: RankLayers, costs: LayerCosts): { seconds: RankLayers; perLayer: PerLayer } {
-    const { layer, embedding, head } = costs;
-    const isFull = plan.recompute.mode === 'full';
-    const recompute = this.recompute(plan, layer);
-    const overhead = this.problem.calibration.parameters.layerOverheadSeconds * (isFull ? 4 / 3 : 1);
-    const perLayer = layer.forwardSeconds + layer.backwardSeconds + recompute + overhead;
-    const embeddingSeconds = embedding.forwardSeconds + embedding.backwardSeconds;
-    const headSeconds = head.forwardSeconds + head.backwardSeconds;
-    const seconds = {
-      first: layers.first * perLayer + embeddingSeconds + (plan.pp === 1 ? headSeconds : 0),
-      middle: layers.middle * perLayer,
-      last: layers.last * perLayer + headSeconds,
-    };
-    return { seconds, perLayer: { recompute, overhead } };
+  /** Seconds per micro-batch of each rank. */
+  private rankSeconds(ranks: readonly RankContent[], costs: LayerCosts, kinds: KindCost[], overhead: number): number[] {
+    const perLayer = kinds.map(
+      ({ cost, recomputeSeconds }) => cost.forwardSeconds + cost.backwardSeconds + recomputeSeconds + overhead,
+    );
+    const embedding = costs.embedding.forwardSeconds + costs.embedding.backwardSeconds;
+    const head = costs.head.forwardSeconds + costs.head.backwardSeconds;
+    return ranks.map(({ counts, hasEmbedding, hasHead }) => {
+      let seconds = (hasEmbedding ? embedding : 0) + (hasHead ? head : 0);
+      for (let kind = 0; kind < counts.length; kind++) seconds += (counts[kind] ?? 0) * (perLayer[kind] ?? 0);
+      return seconds;
+    });
   }
 
   /** What follows the pipeline, for the rank that holds most parameters; its own passes hide its communication. */
-  private tail(plan: Plan, rankLayers: RankLayers, perLayer: { backward: number; forward: number }) {
-    const { parameters, layers } = this.heaviestRank(plan, rankLayers);
+  private tail(plan: Plan, ranks: readonly RankContent[], kinds: readonly KindCost[]) {
+    const { parameters, rank } = this.heaviestRank(plan, ranks);
     const dpGroup = groupOf(this.links.domainSize, plan.dp, plan.tp);
+    const over = (of: (kind: KindCost) => number) =>
+      kinds.reduce((sum, kind, index) => sum + (rank?.counts[index] ?? 0) * of(kind), 0);
+    const backward = over(({ cost, recomputeSeconds }) => cost.backwardSeconds + recomputeSeconds);
+    const forward = over(({ cost }) => cost.forwardSeconds);
     return {
       dpGroup,
-      gradReduce: this.gradientReduction(plan, parameters, dpGroup, layers * perLayer.backward),
-      paramGather: this.parameterGather(plan, parameters, dpGroup, layers * perLayer.forward),
+      gradReduce: this.gradientReduction(plan, parameters, dpGroup, backward),
+      paramGather: this.parameterGather(plan, parameters, dpGroup, forward),
       embeddingExchange: this.embeddingExchange(plan),
       optimizerSeconds: this.optimizer(plan, parameters),
       overheadSeconds: this.problem.calibration.parameters.stepOverheadSeconds,
@@ -229,31 +231,36 @@ export class StepModel {
   /** The cost of a valid plan. Calling it for a plan that breaks a rule throws or gives meaningless numbers. */
   cost(plan: Plan): StepCost {
     const { model, workload } = this.problem;
-    const layers = rankLayersOf(model.numLayers, plan);
-    if (layers === null) throw new Error(`cost of an invalid layout: ${JSON.stringify(plan.layout)}`);
+    const ranks = ranksOf(model, plan);
+    if (ranks === null) throw new Error(`cost of an invalid layout: ${JSON.stringify(plan.layout)}`);
     const costs = this.layerCosts(plan);
     const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
-    const { seconds: stages, perLayer } = this.stages(plan, layers, costs);
-    const slowestStage = plan.pp === 1 ? 'only' : slowestOf(stages, plan.pp);
-    const layersPerStage = layers[slowestStage === 'only' ? 'first' : slowestStage];
+    const { names } = stackOf(model);
+    const kinds = costs.kinds.map((cost, index) => ({
+      name: names[index] ?? '',
+      cost,
+      recomputeSeconds: this.recompute(plan, cost),
+    }));
+    const layerOverheadSeconds =
+      this.problem.calibration.parameters.layerOverheadSeconds * (plan.recompute.mode === 'full' ? 4 / 3 : 1);
+    const rankSeconds = this.rankSeconds(ranks, costs, kinds, layerOverheadSeconds);
     const send = this.send(plan);
     const pipeline = schedules[plan.schedule.name as PlannedSchedule].seconds(
       { pp: plan.pp, numMicroBatches, vpp: plan.vpp },
-      { ...stages, send: send.seconds, isSendHidden: plan.overlap.pipeline && plan.vpp > 1 },
+      { perRank: rankSeconds, send: send.seconds, isSendHidden: plan.overlap.pipeline && plan.vpp > 1 },
     );
-    const tail = this.tail(plan, layers, {
-      backward: costs.layer.backwardSeconds + perLayer.recompute,
-      forward: costs.layer.forwardSeconds,
-    });
+    const tail = this.tail(plan, ranks, kinds);
     const exposed =
       tail.gradReduce.exposedSeconds + tail.paramGather.exposedSeconds + tail.embeddingExchange.exposedSeconds;
     return {
       numMicroBatches,
-      layersPerStage,
-      ...costs,
-      recomputeSeconds: perLayer.recompute,
-      layerOverheadSeconds: perLayer.overhead,
-      slowestStage,
+      ranks,
+      rankSeconds,
+      slowestRank: indexOfMost(rankSeconds),
+      kinds,
+      embedding: costs.embedding,
+      head: costs.head,
+      layerOverheadSeconds,
       pipeline,
       sendSeconds: send.seconds,
       sendBytes: send.bytes,
@@ -264,8 +271,7 @@ export class StepModel {
   }
 }
 
-function slowestOf(stages: RankLayers, pp: number): 'first' | 'middle' | 'last' {
-  const isMiddle = pp > 2 && stages.middle > stages.first && stages.middle > stages.last;
-  if (isMiddle) return 'middle';
-  return stages.first > stages.last ? 'first' : 'last';
+/** Index of the largest value; the first of equal ones. */
+function indexOfMost(values: readonly number[]): number {
+  return values.reduce((most, value, index) => (value > (values[most] ?? 0) ? index : most), 0);
 }

@@ -15,7 +15,8 @@ import { problemOf, smallModel, type Choices } from './testing/problems.ts';
 import file from './testing/vectors.json' with { type: 'json' };
 import { communicationsOf } from './explain/communication.ts';
 import { modelFlops, recomputedFlops } from './workload/flops.ts';
-import { paddedVocabSize, stageParameters, totalParameters } from './workload/parameters.ts';
+import { stackOf } from './workload/layers.ts';
+import { paddedVocabSize, rankParameters, totalParameters, type StagePlace } from './workload/parameters.ts';
 
 type Inputs = Record<string, number>;
 interface Vector {
@@ -97,6 +98,9 @@ function planned(choices: Choices, input: PlanInput) {
   return { problem, plan: completePlan(problem, input) };
 }
 
+const stageParameters = (model: Model, tp: number, layers: number, place: StagePlace) =>
+  rankParameters(model, { tp, ep: 1, etp: 1 }, [layers], place).dense;
+
 /** Bytes of activations of one layer and micro-batch. */
 function layerBytes(
   model: Model,
@@ -111,7 +115,7 @@ function layerBytes(
     sequenceParallel: Boolean(inputs['sp']) && t > 1,
     recompute: { mode: kind.mode },
   });
-  return layerActivationBytes(model, plan, s).kept;
+  return layerActivationBytes(model, stackOf(model).kinds[0]!, plan, s).kept;
 }
 
 function shapeOf(inputs: Inputs) {
@@ -255,7 +259,8 @@ const checks: Record<string, Check> = {
   schedule: ({ inputs, expected, tolerance }) => {
     const shape = shapeOf(inputs);
     const t = pick(inputs, 'tf') + pick(inputs, 'tb');
-    const stage = { first: t, middle: t, last: t, send: inputs['c'] ?? 0, isSendHidden: true };
+    const perRank = new Array<number>(shape.pp).fill(t);
+    const stage = { perRank, send: inputs['c'] ?? 0, isSendHidden: true };
     const { busy, bubble, sends } = scheduleOf(shape).seconds(shape, stage);
     if (typeof expected === 'number') return near(busy + bubble + sends, expected, tolerance);
     const want = expected as { makespan: number; bubble_over_ideal: number; peak: number[]; idle_fraction?: number };
@@ -267,8 +272,7 @@ const checks: Record<string, Check> = {
   uneven: ({ inputs, expected, tolerance }) => {
     const tf = inputs['tf'] as unknown as number[];
     const tb = inputs['tb'] as unknown as number[];
-    const at = (rank: number) => (tf.at(rank) ?? 0) + (tb.at(rank) ?? 0);
-    const stage = { first: at(0), middle: at(1), last: at(-1), send: 0, isSendHidden: true };
+    const stage = { perRank: tf.map((time, rank) => time + (tb[rank] ?? 0)), send: 0, isSendHidden: true };
     const { busy, bubble } = schedules['1f1b'].seconds(
       { pp: tf.length, numMicroBatches: inputs['m'] ?? 1, vpp: 1 },
       stage,
@@ -276,7 +280,8 @@ const checks: Record<string, Check> = {
     near(busy + bubble, expected, tolerance);
   },
   'bubble-over-ideal': simple((inputs) => {
-    const stage = { first: 3, middle: 3, last: 3, send: 0, isSendHidden: true };
+    const perRank = new Array<number>(shapeOf(inputs).pp).fill(3);
+    const stage = { perRank, send: 0, isSendHidden: true };
     const { busy, bubble } = scheduleOf(shapeOf(inputs)).seconds(shapeOf(inputs), stage);
     return bubble / busy;
   }),

@@ -4,6 +4,7 @@ export * from './catalog.ts';
 export * from './estimate.ts';
 export * from './hardware.ts';
 export * from './job.ts';
+export * from './layers.ts';
 export * from './model.ts';
 export * from './plan.ts';
 export * from './primitives.ts';

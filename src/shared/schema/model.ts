@@ -1,8 +1,9 @@
 /** The architecture of a model (not its weights), in the terms of a scenario file (docs/FORMATS.md §1). */
 import { z } from 'zod';
+import { layerKindsSchema } from './layers.ts';
 import { count, countOrZero, shortText, sparse } from './primitives.ts';
 
-/** Mixture of experts: accepted in files so that nothing is lost; planned by a later version. */
+/** Mixture of experts in the layers after `denseFirst`, in every `everyN`-th of them. */
 const moe = z.strictObject({
   numExperts: count,
   expertsPerToken: count,
@@ -13,7 +14,7 @@ const moe = z.strictObject({
   router: z.string().nullable().default(null),
 });
 
-/** Multi-head latent attention: accepted in files, planned by a later version. */
+/** Multi-head latent attention, in every layer. */
 const mla = z.strictObject({
   qLoraRank: count.nullable(),
   kvLoraRank: count,
@@ -22,7 +23,11 @@ const mla = z.strictObject({
   vHeadDim: count,
 });
 
-const layerPattern = z.union([z.string(), z.array(z.strictObject({ kind: z.string(), count }))]);
+/** Which layer is of which kind, in order: runs of named kinds, or Megatron's letters (`M` Mamba, `*` attention, `-` FFN, `E` experts). */
+const layerPattern = z.union([
+  z.string().max(10_000),
+  z.array(z.strictObject({ kind: z.string(), count })).max(10_000),
+]);
 
 export const modelFamilies = ['gpt', 'llama'] as const;
 
@@ -49,10 +54,14 @@ export const modelSchema = z.strictObject({
   qkvBias: z.boolean().default(false),
   ffnBias: z.boolean().default(false),
   qkNorm: z.boolean().default(false),
+  /** Tokens that a query sees back; null = all. */
+  slidingWindow: count.nullable().default(null),
   /** Dropout on attention and residual branches during training: masks are kept, and kernels read and write them. */
   dropout: z.boolean().default(false),
   moe: moe.nullable().default(null),
   mla: mla.nullable().default(null),
+  /** Kinds of layers by name, where the fields above do not describe them; `layerPattern` then gives their order. */
+  layerKinds: layerKindsSchema.nullable().default(null),
   layerPattern: layerPattern.nullable().default(null),
   mtpLayers: countOrZero.default(0),
 });

@@ -133,6 +133,7 @@ function unsupported(model: Model, job: Scenario['job'], accelerator: Accelerato
     });
   if (model.moe !== null) add('model.moe', 'a mixture of experts');
   if (model.mla !== null) add('model.mla', 'multi-head latent attention');
+  if (model.layerKinds !== null) add('model.layerKinds', 'a model of several kinds of layers');
   if (model.layerPattern !== null) add('model.layerPattern', 'a mixed layer pattern');
   if (model.mtpLayers > 0) add('model.mtpLayers', 'multi-token prediction');
   if (job.task === 'lora')

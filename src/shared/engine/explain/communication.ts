@@ -1,21 +1,30 @@
 /** The communications of a step: who talks, how much, over which links, and how much of it is waited for. */
-import type { Communication, Plan } from '../../schema/index.ts';
+import type { Communication, LayerKind, Plan } from '../../schema/index.ts';
 import { placementOf, sendPlacement } from '../network/index.ts';
 import type { Problem } from '../problem.ts';
 import type { StepCost } from '../step.ts';
+import { stackOf } from '../workload/layers.ts';
+import { numBlocks } from '../workload/parts/index.ts';
 
 function tensorParallel(problem: Problem, plan: Plan, cost: StepCost): Communication[] {
   if (plan.tp === 1) return [];
   const { model, workload, network } = problem;
-  const layers = cost.numMicroBatches * cost.layersPerStage;
-  if (layers === 0) return []; // a slowest stage that holds only the embedding or the head
-  const { forward, backward, hidden } = cost.layer;
+  const counts = cost.ranks[cost.slowestRank]?.counts ?? [];
   const forwardPasses = plan.recompute.mode === 'full' ? 2 : 1;
-  // with sequence parallelism two more all-gathers in backward rebuild inputs
-  const callsPerLayer = plan.sequenceParallel ? 4 * forwardPasses + 6 : 2 * forwardPasses + 2;
-  const calls = layers * callsPerLayer;
-  const exposedSeconds = layers * (forwardPasses * forward.communication + backward.communication);
-  const hiddenSeconds = layers * (forwardPasses * hidden.forwardSeconds + hidden.backwardSeconds);
+  // per block; with sequence parallelism one more all-gather in backward rebuilds the input
+  const callsPerBlock = plan.sequenceParallel ? 2 * forwardPasses + 3 : forwardPasses + 1;
+  const { kinds } = stackOf(model);
+  const blocksOf = (kind: LayerKind | undefined) => (kind === undefined ? 0 : numBlocks(kind));
+  let calls = 0;
+  let exposedSeconds = 0;
+  let hiddenSeconds = 0;
+  cost.kinds.forEach(({ cost: layer }, index) => {
+    const times = cost.numMicroBatches * (counts[index] ?? 0);
+    calls += times * blocksOf(kinds[index]) * callsPerBlock;
+    exposedSeconds += times * (forwardPasses * layer.forward.communication + layer.backward.communication);
+    hiddenSeconds += times * (forwardPasses * layer.hidden.forwardSeconds + layer.hidden.backwardSeconds);
+  });
+  if (calls === 0) return []; // a slowest stage that holds only the embedding or the head
   const totalSeconds = exposedSeconds + hiddenSeconds;
   return [
     {

@@ -3,7 +3,7 @@ import type { MemoryPart, Plan, TimePart } from '../../schema/index.ts';
 import { stageMemoryItems } from '../memory.ts';
 import { schedules, type PlannedSchedule } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
-import type { StepCost } from '../step.ts';
+import type { KindCost, StepCost } from '../step.ts';
 import type { LayerCost } from '../workload/operators.ts';
 
 function timeLeaf(label: string, seconds: number, source: string): TimePart {
@@ -22,17 +22,31 @@ function operatorParts(cost: LayerCost, pass: Pass, times: number): TimePart[] {
   return cost.operators.map((operator) => timeLeaf(operator.label, operator[pass] * times, operator.source));
 }
 
+/** One pass over the layers of the slowest rank: their operators, grouped by kind where there are several. */
+function layerPass(label: string, cost: StepCost, partsOf: (kind: KindCost, times: number) => TimePart[]): TimePart {
+  const counts = cost.ranks[cost.slowestRank]?.counts ?? [];
+  const kinds = cost.kinds.flatMap((kind, index) => {
+    const count = counts[index] ?? 0;
+    return count === 0 ? [] : [{ kind, count }];
+  });
+  const counted = (count: number) => `${cost.numMicroBatches} micro-batches × ${count} layers`;
+  const [only] = kinds;
+  if (kinds.length === 1 && only !== undefined)
+    return timeSum(label, counted(only.count), partsOf(only.kind, cost.numMicroBatches * only.count));
+  const children = kinds.map(({ kind, count }) =>
+    timeSum(`Layers of kind ${kind.name}`, counted(count), partsOf(kind, cost.numMicroBatches * count)),
+  );
+  return timeSum(label, 'sum over kinds of layers', children);
+}
+
+function recomputedParts(plan: Plan, { cost }: KindCost, times: number): TimePart[] {
+  const isRepeated = (operator: LayerCost['operators'][number]) =>
+    plan.recompute.mode === 'full' || (plan.recompute.mode === 'selective' && operator.isCoreAttention);
+  return cost.operators.filter(isRepeated).map((o) => timeLeaf(o.label, o.forwardSeconds * times, o.source));
+}
+
 function stageWork(plan: Plan, cost: StepCost): TimePart {
-  const layers = cost.numMicroBatches * cost.layersPerStage;
-  const isFirst = cost.slowestStage === 'only' || cost.slowestStage === 'first';
-  const isLast = cost.slowestStage === 'only' || cost.slowestStage === 'last';
-  const counted = `${cost.numMicroBatches} micro-batches × ${cost.layersPerStage} layers`;
-  const recomputed =
-    plan.recompute.mode === 'full'
-      ? cost.layer.operators
-      : plan.recompute.mode === 'selective'
-        ? cost.layer.operators.filter((operator) => operator.isCoreAttention)
-        : [];
+  const rank = cost.ranks[cost.slowestRank];
   const ends = (end: LayerCost) => [
     ...operatorParts(end, 'forwardSeconds', cost.numMicroBatches).map((p) => ({ ...p, label: `${p.label}, forward` })),
     ...operatorParts(end, 'backwardSeconds', cost.numMicroBatches).map((p) => ({
@@ -40,19 +54,16 @@ function stageWork(plan: Plan, cost: StepCost): TimePart {
       label: `${p.label}, backward`,
     })),
   ];
-  return timeSum(`Work of the slowest stage (${cost.slowestStage})`, 'sum of its operators over all micro-batches', [
-    timeSum('Forward', counted, operatorParts(cost.layer, 'forwardSeconds', layers)),
-    timeSum('Backward', counted, operatorParts(cost.layer, 'backwardSeconds', layers)),
-    timeSum(
-      'Recomputation',
-      `${counted}, ${plan.recompute.mode}`,
-      recomputed.map((o) => timeLeaf(o.label, o.forwardSeconds * layers, o.source)),
-    ),
-    ...(isFirst ? [timeSum('Embedding', 'first stage', ends(cost.embedding))] : []),
-    ...(isLast ? [timeSum('Head and loss', 'last stage', ends(cost.head))] : []),
+  const where = plan.pp === 1 ? 'the only one' : `${cost.slowestRank + 1} of ${plan.pp}`;
+  return timeSum(`Work of the slowest stage (${where})`, 'sum of its operators over all micro-batches', [
+    layerPass('Forward', cost, (kind, times) => operatorParts(kind.cost, 'forwardSeconds', times)),
+    layerPass('Backward', cost, (kind, times) => operatorParts(kind.cost, 'backwardSeconds', times)),
+    layerPass(`Recomputation, ${plan.recompute.mode}`, cost, (kind, times) => recomputedParts(plan, kind, times)),
+    ...(rank?.hasEmbedding === true ? [timeSum('Embedding', 'first stage', ends(cost.embedding))] : []),
+    ...(rank?.hasHead === true ? [timeSum('Head and loss', 'last stage', ends(cost.head))] : []),
     timeLeaf(
       'Host time between kernels',
-      cost.layerOverheadSeconds * layers,
+      cost.layerOverheadSeconds * cost.numMicroBatches * (rank?.layers ?? 0),
       'fitted constant layerOverheadSeconds (docs/MODEL.md §9)',
     ),
   ]);

@@ -48,12 +48,18 @@ const losses = {
   fixed: { label: 'Fixed time per step', why: 'Data loading, loss and norm synchronisation, logging.' },
 } as const;
 
-/** Seconds of each kind of operator on the mean stage: its share of the layers, and 1/pp of the two ends. */
-function meanSeconds(cost: StepCost, numLayers: number, pp: number): (kind: OperatorKind) => number {
-  const m = cost.numMicroBatches;
-  const both = (part: StepCost['layer'], kind: OperatorKind) => part.forward[kind] + part.backward[kind];
-  return (kind) =>
-    ((m * numLayers) / pp) * both(cost.layer, kind) + (m / pp) * (both(cost.embedding, kind) + both(cost.head, kind));
+/** Layers of each kind in the whole model. */
+function layersOfKind(cost: StepCost): number[] {
+  return cost.kinds.map((_, kind) => cost.ranks.reduce((sum, { counts }) => sum + (counts[kind] ?? 0), 0));
+}
+
+/** Seconds of each kind of operator on the mean stage: 1/pp of all layers and of the two ends. */
+function meanSeconds(cost: StepCost, numLayers: readonly number[], pp: number): (kind: OperatorKind) => number {
+  const both = (part: StepCost['head'], kind: OperatorKind) => part.forward[kind] + part.backward[kind];
+  return (kind) => {
+    const layers = cost.kinds.reduce((sum, one, index) => sum + (numLayers[index] ?? 0) * both(one.cost, kind), 0);
+    return (cost.numMicroBatches / pp) * (layers + both(cost.embedding, kind) + both(cost.head, kind));
+  };
 }
 
 /**
@@ -63,12 +69,13 @@ function meanSeconds(cost: StepCost, numLayers: number, pp: number): (kind: Oper
 export function waterfallOf(problem: Problem, plan: Plan, cost: StepCost): WaterfallStep[] {
   const flops = stepFlops(problem, plan.recompute);
   const ideal = flops.model / flops.peakPerSecond;
-  const { numLayers } = problem.model;
+  const numLayers = layersOfKind(cost);
   const mean = meanSeconds(cost, numLayers, plan.pp);
-  const layers = (cost.numMicroBatches * numLayers) / plan.pp;
+  const perStage = cost.numMicroBatches / plan.pp;
   const arithmetic = mean('matmul') + mean('attention');
-  const recompute = layers * cost.recomputeSeconds;
-  const host = layers * cost.layerOverheadSeconds;
+  const recompute =
+    perStage * cost.kinds.reduce((sum, kind, index) => sum + (numLayers[index] ?? 0) * kind.recomputeSeconds, 0);
+  const host = perStage * problem.model.numLayers * cost.layerOverheadSeconds;
   const meanWork = arithmetic + mean('elementwise') + mean('communication') + recompute + host;
   const seconds: Record<keyof typeof losses, number> = {
     kernels: arithmetic - ideal,

@@ -23,9 +23,11 @@ export const smallModel: Model = {
   qkvBias: false,
   ffnBias: false,
   qkNorm: false,
+  slidingWindow: null,
   dropout: false,
   moe: null,
   mla: null,
+  layerKinds: null,
   layerPattern: null,
   mtpLayers: 0,
 };

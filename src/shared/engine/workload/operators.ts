@@ -3,8 +3,9 @@
  * operators; everything above sums them by kind and never looks inside.
  */
 import type { Model, Plan } from '../../schema/index.ts';
-import type { Processor } from '../compute.ts';
-import type { Links } from '../network/index.ts';
+import { matmulBackwardTime, matmulTime, memoryTime, type Processor } from '../compute.ts';
+import type { MatmulShape } from '../kernels/index.ts';
+import { groupOf, groupSeconds, type Links } from '../network/index.ts';
 
 export type OperatorKind = 'matmul' | 'attention' | 'elementwise' | 'communication';
 
@@ -27,8 +28,11 @@ export interface LayerContext {
   model: Model;
   processor: Processor;
   links: Links;
+  /** Keys that a query may see. */
   seqLen: number;
   microBatchSize: number;
+  /** Tokens of the micro-batch on this rank. */
+  tokens: number;
   tp: number;
   sequenceParallel: boolean;
   attentionKernel: Plan['runtime']['attentionKernel'];
@@ -87,4 +91,93 @@ export function toLayerCost(operators: Operator[]): LayerCost {
     backwardSeconds: sumKinds(backward),
     coreAttentionForwardSeconds: sumKinds(coreAttentionForward),
   };
+}
+
+const MATMUL_SOURCE = 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)';
+const MEMORY_SOURCE = 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)';
+
+/** A linear map and its two backward matmuls. */
+export function matmul(label: string, context: LayerContext, shape: MatmulShape): Operator {
+  return {
+    label,
+    kind: 'matmul',
+    forwardSeconds: matmulTime(context.processor, shape),
+    backwardSeconds: matmulBackwardTime(context.processor, shape),
+    isCoreAttention: false,
+    source: MATMUL_SOURCE,
+  };
+}
+
+/** Bytes that element-wise kernels move, and in how many launches. */
+export interface MovedBytes {
+  forward: number;
+  backward: number;
+  forwardKernels: number;
+  backwardKernels: number;
+}
+
+/** Kernels bound by memory bandwidth. */
+export function elementwise(label: string, processor: Processor, bytes: MovedBytes): Operator {
+  return {
+    label,
+    kind: 'elementwise',
+    forwardSeconds: memoryTime(processor, bytes.forward, bytes.forwardKernels),
+    backwardSeconds: memoryTime(processor, bytes.backward, bytes.backwardKernels),
+    isCoreAttention: false,
+    source: MEMORY_SOURCE,
+  };
+}
+
+/** Adding each micro-batch's weight gradients to the accumulated ones, where the matmul kernel does not do it. */
+export function gradientAccumulation(what: string, context: LayerContext, weightsPerRank: number): Operator[] {
+  const g = context.gradientBytesPerParameter;
+  // unfused: read the new 2-byte gradient, read and write the sum; fused: the kernel's epilogue reads and writes the sum
+  const bytes = context.fusedGradientAccumulation ? 2 * g - 2 : 2 + 2 * g;
+  return [
+    elementwise(`Weight-gradient accumulation, ${what}`, context.processor, {
+      forward: 0,
+      backward: bytes * weightsPerRank,
+      forwardKernels: 0,
+      backwardKernels: context.fusedGradientAccumulation ? 0 : 2,
+    }),
+  ];
+}
+
+/** Share of a hidden collective that its matmul pays back by lending it multiprocessors. Source: MODEL §5.4. */
+const HIDDEN_COLLECTIVE_COST = 0.15;
+
+/**
+ * Tensor-parallel collectives of one block (attention or feed-forward). Without sequence parallelism an all-reduce of
+ * 2·T·h bytes forward and one backward; with it each becomes an all-gather and a reduce-scatter. Megatron-LM since v3 runs
+ * the backward sum of its column-parallel layer beside that layer's weight-gradient matmul (`weightGradientSeconds`); what
+ * the matmul is too short to hide stays. (Sequence parallelism's further all-gather, which rebuilds the saved input, runs
+ * beside the input-gradient matmul.)
+ * Source: MODEL §5.3–5.4; Korthikanti et al. 2022 §4.2; Megatron-LM tensor_parallel/layers.py (async all-reduce, 2022).
+ */
+export function blockCollectives(what: string, context: LayerContext, weightGradientSeconds: number): Operator[] {
+  const { tp, links, tokens } = context;
+  if (tp === 1) return [];
+  const bytes = 2 * tokens * context.model.hiddenSize;
+  const group = groupOf(links.domainSize, tp, 1);
+  const gather = context.sequenceParallel ? groupSeconds(links, 'allGather', group, bytes) : 0;
+  const reduce = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, bytes);
+  const visible = 1 - context.tpOverlapFraction;
+  const backwardReduce = context.isBackwardReduceHidden
+    ? Math.max(reduce - weightGradientSeconds, reduce * HIDDEN_COLLECTIVE_COST)
+    : reduce;
+  const forward = gather + reduce;
+  const backward = gather + backwardReduce;
+  return [
+    {
+      label: `TP ${context.sequenceParallel ? 'all-gather and reduce-scatter' : 'all-reduce'}, ${what}`,
+      kind: 'communication',
+      forwardSeconds: forward * visible,
+      backwardSeconds: backward * visible,
+      hiddenForwardSeconds: forward * (1 - visible),
+      // of sequence parallelism's two all-gathers in backward one only rebuilds the input and is hidden
+      hiddenBackwardSeconds: 2 * gather + reduce - backward * visible,
+      isCoreAttention: false,
+      source: 'measured collective curve (docs/KERNELS.md), volume and overlap docs/MODEL.md §5.3–5.4',
+    },
+  ];
 }

@@ -3,7 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { caseArbitrary } from '../testing/arbitraries.ts';
 import { modelOf, presets } from '../testing/catalog.ts';
 import { smallModel } from '../testing/problems.ts';
-import { layerParameters, paddedVocabSize, stageParameters, totalParameters } from './parameters.ts';
+import { kindParameters, paddedVocabSize, rankParameters, totalParameters, type StagePlace } from './parameters.ts';
+
+const stageParameters = (model: typeof smallModel, tp: number, layers: number, place: StagePlace) =>
+  rankParameters(model, { tp, ep: 1, etp: 1 }, [layers], place).dense;
 
 const published = presets.models.flatMap(({ id, publishedParameters, model }) =>
   publishedParameters === null ? [] : [{ id, publishedParameters, model }],
@@ -27,7 +30,7 @@ describe('models of the catalog have as many parameters as published', () => {
   });
 });
 
-describe('layerParameters', () => {
+describe('kindParameters', () => {
   test.each([
     ['norms of two kinds', { normalization: 'layernorm' as const }, 2 * smallModel.hiddenSize],
     ['QKV biases', { qkvBias: true }, 24 * 128],
@@ -37,7 +40,7 @@ describe('layerParameters', () => {
     ['grouped queries', { numKvHeads: 2 }, -2 * 6 * 128 * smallModel.hiddenSize],
   ])('%s', (_, change, difference) => {
     const count = (model: typeof smallModel) => {
-      const { sharded, replicated } = layerParameters(model);
+      const { sharded, replicated } = kindParameters(model)[0]!;
       return sharded + replicated;
     };
     expect(count({ ...smallModel, ...change }) - count(smallModel)).toBe(difference);
@@ -54,7 +57,7 @@ test.each([
   expect(paddedVocabSize({ ...smallModel, vocabSize }, tp)).toBe(padded);
 });
 
-describe('stageParameters', () => {
+describe('rankParameters', () => {
   test('of all stages and tp ranks sum to the model, with replicas and padding counted', () => {
     fc.assert(
       fc.property(caseArbitrary, ({ problem: { model }, plan: { tp, pp } }) => {
@@ -63,7 +66,7 @@ describe('stageParameters', () => {
           stageParameters(model, tp, model.numLayers / pp, { isFirst: index === 0, isLast: index === pp - 1 }),
         ).reduce((sum, count) => sum + tp * count, 0);
         const { hiddenSize, numLayers, vocabSize, tiedEmbeddings } = model;
-        const replicas = (tp - 1) * numLayers * layerParameters(model).replicated;
+        const replicas = (tp - 1) * numLayers * kindParameters(model)[0]!.replicated;
         const finalNorm = (tp - 1) * (model.normalization === 'layernorm' ? 2 : 1) * hiddenSize;
         const positions = model.positions === 'learned' ? (tp - 1) * (model.maxPositions ?? 0) * hiddenSize : 0;
         const numMatrices = !tiedEmbeddings || pp > 1 ? 2 : 1;

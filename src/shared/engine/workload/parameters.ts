@@ -1,56 +1,33 @@
 /**
  * Parameter counts: of a whole model, and of what one accelerator holds under a split.
  *
- * Legend: h = hiddenSize, f = ffnHiddenSize, a = numHeads, k = numKvHeads, dh = headDim, V = vocabSize, L = numLayers.
- * Source: MODEL §1; Narayanan et al. SC'21 eq. 2.
+ * Legend: h = hiddenSize, V = vocabSize. Source: MODEL §1; Narayanan et al. SC'21 eq. 2. The counts of each kind of
+ * layer part stand with it in parts/.
  */
-import type { Model } from '../../schema/index.ts';
-
-/** Parameters of one transformer layer by part, each with how tensor parallelism treats it. */
-export interface LayerParameters {
-  /** Split over tp: QKV and output projections, FFN matrices, biases of column-parallel matrices. */
-  sharded: number;
-  /** Held whole by every tp rank: norms and biases of row-parallel matrices. */
-  replicated: number;
-}
+import type { LayerKind, Model } from '../../schema/index.ts';
+import { stackOf } from './layers.ts';
+import { partParameters, type PartParameters } from './parts/index.ts';
 
 /** Norm parameters per position: RMSNorm has a scale, LayerNorm a scale and a shift. */
 function normSize(model: Model): number {
   return model.normalization === 'layernorm' ? 2 * model.hiddenSize : model.hiddenSize;
 }
 
-/** Width of the fused QKV projection's output, elements per token: (a + 2k)·dh. */
-export function qkvWidth(model: Model): number {
-  return (model.numHeads + 2 * model.numKvHeads) * model.headDim;
+/** Parameters of one layer by how a split treats them, norms included. */
+export function layerParameters(model: Model, kind: LayerKind): PartParameters {
+  const parts = partParameters(kind, model);
+  return { ...parts, replicated: parts.replicated + kind.norms * normSize(model) + kind.otherParameters };
 }
 
-/** Matrices of the FFN: up and down, and a gate where it is gated. */
-export function numFfnMatrices(model: Model): number {
-  return model.gatedFfn ? 3 : 2;
-}
+const byModel = new WeakMap<Model, PartParameters[]>();
 
-/**
- * Parameters of one dense layer.
- *   attention   h·(a+2k)·dh + a·dh·h          weights
- *             + (a+2k)·dh  [+ h for GPT]       biases
- *   FFN         2·h·f or 3·h·f                 weights
- *             + f + h                          biases
- *   norms       2 × (h or 2h), + 2·dh          pre-attention, pre-FFN, per-head QK-norm
- */
-export function layerParameters(model: Model): LayerParameters {
-  const { hiddenSize: h, ffnHiddenSize: f } = model;
-  const attentionWidth = model.numHeads * model.headDim;
-  // the output projection has a bias only where every linear layer has one, which is the GPT style
-  const outputBias = model.qkvBias && model.ffnBias ? h : 0;
-  const sharded =
-    h * qkvWidth(model) +
-    attentionWidth * h +
-    (model.qkvBias ? qkvWidth(model) : 0) +
-    numFfnMatrices(model) * h * f +
-    (model.ffnBias ? f * (model.gatedFfn ? 2 : 1) : 0);
-  const replicated =
-    2 * normSize(model) + (model.qkNorm ? 2 * model.headDim : 0) + outputBias + (model.ffnBias ? h : 0);
-  return { sharded, replicated };
+/** Parameters of one layer of each kind of the model's stack. */
+export function kindParameters(model: Model): PartParameters[] {
+  const known = byModel.get(model);
+  if (known !== undefined) return known;
+  const list = stackOf(model).kinds.map((kind) => layerParameters(model, kind));
+  byModel.set(model, list);
+  return list;
 }
 
 /** Parameters outside the layers. `head` is 0 for tied embeddings. */
@@ -68,17 +45,23 @@ export function outerParameters(model: Model): {
   };
 }
 
+function outside(model: Model): number {
+  const outer = outerParameters(model);
+  return outer.embedding + outer.positions + outer.head + outer.finalNorm;
+}
+
 /** All parameters of the model, before any padding of the vocabulary. */
 export function totalParameters(model: Model): number {
-  const layer = layerParameters(model);
-  const outer = outerParameters(model);
-  return (
-    model.numLayers * (layer.sharded + layer.replicated) +
-    outer.embedding +
-    outer.positions +
-    outer.head +
-    outer.finalNorm
-  );
+  const kinds = kindParameters(model);
+  const perKind = kinds.map(({ sharded, replicated, routed }) => sharded + replicated + routed);
+  return stackOf(model).order.reduce((sum, kind) => sum + (perKind[kind] ?? 0), outside(model));
+}
+
+/** Parameters that one token passes: everything but the experts it is not routed to (embeddings and head counted). */
+export function activeParameters(model: Model): number {
+  const kinds = kindParameters(model);
+  const perKind = kinds.map(({ sharded, replicated, activeRouted }) => sharded + replicated + activeRouted);
+  return stackOf(model).order.reduce((sum, kind) => sum + (perKind[kind] ?? 0), outside(model));
 }
 
 /** Vocabulary padded to a multiple of 128·tp, as Megatron-LM pads it (make_vocab_size_divisible_by). */
@@ -87,23 +70,42 @@ export function paddedVocabSize(model: Model, tp: number): number {
   return Math.ceil(model.vocabSize / unit) * unit;
 }
 
-/** Where a stage stands in the pipeline, which decides what it holds besides layers. */
+/** What one rank of a stage holds beside its layers. */
 export interface StagePlace {
   isFirst: boolean;
   isLast: boolean;
 }
 
+/** Parameters on one accelerator: those that all its data-parallel peers hold too, and its share of the experts. */
+export interface RankParameters {
+  /** Over tp; sharded by ZeRO over the data-parallel group. */
+  dense: number;
+  /** Over ep·etp; sharded by ZeRO over the expert-data-parallel group. */
+  experts: number;
+}
+
 /**
- * Parameters that one accelerator of a stage holds.
+ * Parameters that one accelerator of a stage holds; `counts` says how many layers of each kind.
  * Tied embeddings stand on the first and on the last stage (their gradients are summed between the two).
  */
-export function stageParameters(model: Model, tp: number, numLayers: number, place: StagePlace): number {
-  const layer = layerParameters(model);
+export function rankParameters(
+  model: Model,
+  { tp, ep, etp }: { tp: number; ep: number; etp: number },
+  counts: readonly number[],
+  place: StagePlace,
+): RankParameters {
+  const kinds = kindParameters(model);
   const outer = outerParameters(model);
   const vocabularyMatrix = (paddedVocabSize(model, tp) * model.hiddenSize) / tp;
-  let parameters = numLayers * (layer.sharded / tp + layer.replicated);
-  if (place.isFirst) parameters += vocabularyMatrix + outer.positions;
-  if (place.isLast) parameters += outer.finalNorm;
-  const holdsHeadMatrix = place.isLast && (!model.tiedEmbeddings || !place.isFirst);
-  return holdsHeadMatrix ? parameters + vocabularyMatrix : parameters;
+  let dense = 0;
+  let experts = 0;
+  kinds.forEach(({ sharded, replicated, routed }, kind) => {
+    const count = counts[kind] ?? 0;
+    dense += count * (sharded / tp + replicated);
+    experts += (count * routed) / (ep * etp);
+  });
+  if (place.isFirst) dense += vocabularyMatrix + outer.positions;
+  if (place.isLast) dense += outer.finalNorm;
+  if (place.isLast && (!model.tiedEmbeddings || !place.isFirst)) dense += vocabularyMatrix;
+  return { dense, experts };
 }

@@ -20,17 +20,17 @@ function shapeArbitrary(id: keyof typeof schedules): fc.Arbitrary<PipelineShape>
 }
 
 const seconds = fc.double({ min: 1e-6, max: 10, noNaN: true });
-const stageArbitrary: fc.Arbitrary<StageSeconds> = fc.record({
-  first: seconds,
-  middle: seconds,
-  last: seconds,
+const stageArbitrary = fc.record({
+  times: fc.array(seconds, { minLength: 32, maxLength: 32 }),
   send: fc.double({ min: 0, max: 0.1, noNaN: true }),
   isSendHidden: fc.boolean(),
 });
 
 const ranks = (shape: PipelineShape) => Array.from({ length: shape.pp }, (_, rank) => rank);
-const timeOf = (shape: PipelineShape, stage: StageSeconds, rank: number) =>
-  rank === 0 ? stage.first : rank === shape.pp - 1 ? stage.last : stage.middle;
+type Times = Omit<StageSeconds, 'perRank'> & { times: number[] };
+const stageOf = ({ pp }: PipelineShape, { times, ...rest }: Times): StageSeconds => {
+  return { perRank: times.slice(0, pp), ...rest };
+};
 
 describe.each(ids)('%s', (id) => {
   const schedule = schedules[id];
@@ -38,9 +38,10 @@ describe.each(ids)('%s', (id) => {
 
   test('is busy for every micro-batch on the slowest rank, and never idles less than nothing', () => {
     fc.assert(
-      fc.property(shapes, stageArbitrary, (shape, stage) => {
+      fc.property(shapes, stageArbitrary, (shape, times) => {
+        const stage = stageOf(shape, times);
         const { busy, bubble, sends } = schedule.seconds(shape, stage);
-        const slowest = Math.max(...ranks(shape).map((rank) => timeOf(shape, stage, rank)));
+        const slowest = Math.max(...Array.from(stage.perRank));
         expect(busy).toBeCloseTo(shape.numMicroBatches * slowest, 9);
         expect(bubble).toBeGreaterThanOrEqual(-1e-12 * busy);
         expect(sends).toBeGreaterThanOrEqual(0);
@@ -50,9 +51,10 @@ describe.each(ids)('%s', (id) => {
 
   test('lasts at least as long as one micro-batch needs to pass all ranks both ways', () => {
     fc.assert(
-      fc.property(shapes, stageArbitrary, (shape, stage) => {
+      fc.property(shapes, stageArbitrary, (shape, times) => {
+        const stage = stageOf(shape, times);
         const { busy, bubble, sends } = schedule.seconds(shape, stage);
-        const path = ranks(shape).reduce((sum, rank) => sum + timeOf(shape, stage, rank), 0);
+        const path = Array.from(stage.perRank).reduce((sum, time) => sum + time, 0);
         // an interleaved micro-batch passes every rank vpp times; what it must is the fill, a vpp-th of the rest
         const least = id === '1f1b' ? path : path / shape.vpp;
         expect(busy + bubble + sends).toBeGreaterThanOrEqual(least * (1 - 1e-12));
@@ -62,7 +64,7 @@ describe.each(ids)('%s', (id) => {
 
   test('has no bubble and no sends on one rank', () => {
     const shape = { pp: 1, numMicroBatches: 7, vpp: 1 };
-    const stage = { first: 2, middle: 9, last: 9, send: 1, isSendHidden: false };
+    const stage = { perRank: [2], send: 1, isSendHidden: false };
     if (id === '1f1b') expect(schedule.seconds(shape, stage)).toEqual({ busy: 14, bubble: 0, sends: 0 });
   });
 
@@ -81,7 +83,8 @@ describe.each(ids)('%s', (id) => {
 
   test('is not slower with hidden sends', () => {
     fc.assert(
-      fc.property(shapes, stageArbitrary, (shape, stage) => {
+      fc.property(shapes, stageArbitrary, (shape, times) => {
+        const stage = stageOf(shape, times);
         const total = (isSendHidden: boolean) => {
           const { busy, bubble, sends } = schedule.seconds(shape, { ...stage, isSendHidden });
           return busy + bubble + sends;
@@ -94,14 +97,14 @@ describe.each(ids)('%s', (id) => {
 
 test('1F1B with uneven ranks is bounded above by its closed form, which simulation stays below', () => {
   // slowest first: simulated 40.5
-  const stage = { first: 4.5, middle: 3, last: 3, send: 0, isSendHidden: false };
+  const stage = { perRank: [4.5, 3, 3, 3], send: 0, isSendHidden: false };
   const { busy, bubble } = schedules['1f1b'].seconds({ pp: 4, numMicroBatches: 8, vpp: 1 }, stage);
   expect(busy + bubble).toBe(45);
   expect(busy + bubble).toBeGreaterThan(40.5);
 });
 
 test('interleaving divides the fill by its chunks and multiplies the sends', () => {
-  const stage = { first: 3, middle: 3, last: 3, send: 0.1, isSendHidden: false };
+  const stage = { perRank: [3, 3, 3, 3], send: 0.1, isSendHidden: false };
   const plain = schedules['1f1b'].seconds({ pp: 4, numMicroBatches: 8, vpp: 1 }, { ...stage, send: 0 });
   const chunked = schedules['interleaved-1f1b'].seconds({ pp: 4, numMicroBatches: 8, vpp: 3 }, { ...stage, send: 0 });
   expect(chunked.bubble).toBeCloseTo(plain.bubble / 3, 12);

@@ -17,8 +17,8 @@ import {
 
 function seconds(shape: PipelineShape, stage: StageSeconds): PipelineSeconds {
   const { pp, numMicroBatches: m, vpp } = shape;
-  const slowest = slowestSeconds(shape, stage);
-  const fill = (sumOfStages(shape, stage) - slowest) / vpp;
+  const slowest = slowestSeconds(stage);
+  const fill = (sumOfStages(stage) - slowest) / vpp;
   const hops = 2 * (pp * vpp - 1) * stage.send;
   const exchanges = Math.max(0, 2 * (m - 1) * vpp) * stage.send;
   return { busy: m * slowest, bubble: fill, sends: hops + (stage.isSendHidden ? 0 : exchanges) };

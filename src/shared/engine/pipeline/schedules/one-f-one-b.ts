@@ -16,10 +16,10 @@ import {
 
 function seconds(shape: PipelineShape, stage: StageSeconds): PipelineSeconds {
   const { pp, numMicroBatches: m } = shape;
-  const slowest = slowestSeconds(shape, stage);
+  const slowest = slowestSeconds(stage);
   const busy = m * slowest;
   if (pp === 1) return { busy, bubble: 0, sends: 0 };
-  const fill = sumOfStages(shape, stage) - slowest;
+  const fill = sumOfStages(stage) - slowest;
   // every hop of the first forward and of the last backward is waited for; in between, two exchanges per micro-batch
   const hops = 2 * (pp - 1) * stage.send;
   return { busy, bubble: fill, sends: hops + (stage.isSendHidden ? 0 : 2 * (m - 1) * stage.send) };

@@ -7,11 +7,10 @@ export interface PipelineShape {
   vpp: number;
 }
 
-/** Seconds per micro-batch on the first, a middle and the last rank (all their chunks), forward plus backward. */
+/** Seconds per micro-batch of the ranks (all their chunks), forward plus backward. */
 export interface StageSeconds {
-  first: number;
-  middle: number;
-  last: number;
+  /** One value per rank, in order of the pipeline. */
+  perRank: ArrayLike<number>;
   /** One send to the next or previous stage, of one chunk's boundary tensor. */
   send: number;
   /** Sends run beside compute in the steady state (they still delay the fill and the drain). */
@@ -35,14 +34,16 @@ export interface Schedule {
   seconds(shape: PipelineShape, stage: StageSeconds): PipelineSeconds;
 }
 
-/** The slowest of the ranks that exist. */
-export function slowestSeconds(shape: PipelineShape, stage: StageSeconds): number {
-  if (shape.pp === 1) return stage.first;
-  return Math.max(stage.first, stage.last, shape.pp > 2 ? stage.middle : 0);
+/** The slowest of the ranks. */
+export function slowestSeconds({ perRank }: StageSeconds): number {
+  let slowest = 0;
+  for (let rank = 0; rank < perRank.length; rank++) slowest = Math.max(slowest, perRank[rank] ?? 0);
+  return slowest;
 }
 
 /** Sum over the ranks, which is what the first micro-batch needs to pass all of them both ways. */
-export function sumOfStages(shape: PipelineShape, stage: StageSeconds): number {
-  if (shape.pp === 1) return stage.first;
-  return stage.first + stage.last + (shape.pp - 2) * stage.middle;
+export function sumOfStages({ perRank }: StageSeconds): number {
+  let sum = 0;
+  for (let rank = 0; rank < perRank.length; rank++) sum += perRank[rank] ?? 0;
+  return sum;
 }

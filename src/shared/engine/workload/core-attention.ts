@@ -6,17 +6,24 @@
  */
 import { flashAttentionTime, matmulTime, memoryTime } from '../compute.ts';
 import type { LayerContext, Operator } from './operators.ts';
+import type { ActivationTensor, TensorContext } from './parts/types.ts';
 
 const BYTES = 2; // activations in bf16 or fp16
 
-function flash(context: LayerContext): Operator[] {
-  const { model, tp } = context;
+/** Heads on one rank, and their widths. */
+export interface CoreAttention {
+  numHeads: number;
+  numKvHeads: number;
+  headDim: number;
+}
+
+function flash({ numHeads, numKvHeads, headDim }: CoreAttention, context: LayerContext): Operator[] {
   const time = flashAttentionTime(context.processor, {
     batch: context.microBatchSize,
     seqLen: context.seqLen,
-    numHeads: model.numHeads / tp,
-    numKvHeads: Math.max(1, model.numKvHeads / tp),
-    headDim: model.headDim,
+    numHeads,
+    numKvHeads,
+    headDim,
   });
   return [
     {
@@ -40,12 +47,12 @@ function scoreBytes(hasDropout: boolean): { forward: number; backward: number } 
   return { forward: 2 * BYTES + dropout, backward: 3 * BYTES + dropout };
 }
 
-function unfused(context: LayerContext): Operator[] {
-  const { model, processor, seqLen: s, microBatchSize: b, tp } = context;
-  const heads = (b * model.numHeads) / tp;
+function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): Operator[] {
+  const { model, processor, seqLen: s, microBatchSize: b } = context;
+  const heads = b * numHeads;
   // a batch of heads runs as one kernel; its tiles are those of one tall matmul over all heads' rows
-  const scores = matmulTime(processor, { m: heads * s, n: s, k: model.headDim });
-  const values = matmulTime(processor, { m: heads * s, n: model.headDim, k: s });
+  const scores = matmulTime(processor, { m: heads * s, n: s, k: headDim });
+  const values = matmulTime(processor, { m: heads * s, n: headDim, k: s });
   const bytes = scoreBytes(model.dropout);
   const numKernels = model.dropout ? 2 : 1;
   return [
@@ -70,6 +77,22 @@ function unfused(context: LayerContext): Operator[] {
 }
 
 /** Operators of core attention for one micro-batch on one rank. */
-export function coreAttentionOperators(context: LayerContext): Operator[] {
-  return context.attentionKernel === 'flash' ? flash(context) : unfused(context);
+export function coreAttentionOperators(heads: CoreAttention, context: LayerContext): Operator[] {
+  return context.attentionKernel === 'flash' ? flash(heads, context) : unfused(heads, context);
+}
+
+/**
+ * What core attention keeps beside Q, K, V and its output: unfused the scores (softmax 2as, with dropout its mask as and
+ * its output 2as), flash the log-sum-exp of each row (4a).
+ */
+export function scoreTensors(numHeads: number, { model, plan, seqLen }: TensorContext): ActivationTensor[] {
+  const isFlash = plan.runtime.attentionKernel === 'flash';
+  return [
+    {
+      label: isFlash ? 'Log-sum-exp of the scores' : 'Scores',
+      bytesPerToken: isFlash ? 4 * numHeads : (model.dropout ? 5 : 2) * numHeads * seqLen,
+      modules: ['core-attention'],
+      source: isFlash ? 'docs/MODEL.md §3.2' : 'Korthikanti et al. 2022 §4.1 (docs/MODEL.md §3.2)',
+    },
+  ];
 }

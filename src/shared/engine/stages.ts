@@ -1,0 +1,83 @@
+/**
+ * What each rank of the pipeline holds: how many layers of each kind, and which ends of the model.
+ * Virtual stage i lies on rank i mod pp; the V-shaped schedules, which run two chunks down and up again, put stage
+ * 2·pp − 1 − i beside stage i. Source: Megatron-LM --pipeline-model-parallel-layout; MODEL §6.
+ */
+import type { Model, Plan } from '../schema/index.ts';
+import { virtualStagesOf, type VirtualStage } from './layout.ts';
+import { countKinds, stackOf } from './workload/layers.ts';
+
+/** The content of one rank, all its chunks together. */
+export interface RankContent {
+  /** Layers of each kind of the model's stack. */
+  counts: number[];
+  layers: number;
+  hasEmbedding: boolean;
+  hasHead: boolean;
+  mtpLayers: number;
+}
+
+type PlanPart = Pick<Plan, 'layout' | 'pp' | 'vpp' | 'schedule'>;
+
+/** Schedules whose second chunk runs back up the ranks. */
+const V_SHAPED: ReadonlySet<string> = new Set(['zb-v', 'v-half', 'v-min', 'dualpipe-v']);
+
+/** Virtual stages of an even split; null where the layers do not divide. */
+function evenStages(model: Model, numStages: number): VirtualStage[] | null {
+  const layers = model.numLayers / numStages;
+  if (!Number.isInteger(layers)) return null;
+  return Array.from({ length: numStages }, (_, stage) => ({
+    layers,
+    hasEmbedding: stage === 0,
+    hasHead: stage === numStages - 1,
+    mtpLayers: stage === numStages - 1 ? model.mtpLayers : 0,
+  }));
+}
+
+/** The rank that virtual stage `stage` lies on. */
+export function rankOfStage(stage: number, { pp, schedule }: PlanPart): number {
+  const isBackUp = V_SHAPED.has(schedule.name) && Math.floor(stage / pp) % 2 === 1;
+  return isBackUp ? pp - 1 - (stage % pp) : stage % pp;
+}
+
+function build(model: Model, plan: PlanPart): RankContent[] | null {
+  const numStages = plan.pp * plan.vpp;
+  const stages = plan.layout === null ? evenStages(model, numStages) : virtualStagesOf(plan.layout);
+  if (stages === null || stages.length !== numStages) return null;
+  const total = (of: (stage: VirtualStage) => number) => stages.reduce((sum, stage) => sum + of(stage), 0);
+  if (total((stage) => stage.layers) !== model.numLayers) return null;
+  if (total((stage) => stage.mtpLayers) !== model.mtpLayers) return null;
+  const stack = stackOf(model);
+  const ranks = Array.from({ length: plan.pp }, (): RankContent => {
+    return { counts: stack.kinds.map(() => 0), layers: 0, hasEmbedding: false, hasHead: false, mtpLayers: 0 };
+  });
+  let layer = 0;
+  stages.forEach((stage, index) => {
+    const rank = ranks[rankOfStage(index, plan)];
+    if (rank === undefined) return;
+    const added = countKinds(stack, layer, layer + stage.layers);
+    rank.counts = rank.counts.map((count, kind) => count + (added[kind] ?? 0));
+    layer += stage.layers;
+    rank.layers += stage.layers;
+    rank.hasEmbedding ||= stage.hasEmbedding;
+    rank.hasHead ||= stage.hasHead;
+    rank.mtpLayers += stage.mtpLayers;
+  });
+  return ranks;
+}
+
+const known = new WeakMap<Model, Map<string, RankContent[] | null>>();
+
+/**
+ * The content of each rank of a plan, in order of the pipeline; null where its layers do not divide or its layout does
+ * not hold the model's layers in pp·vpp stages. Remembered per model.
+ */
+export function ranksOf(model: Model, plan: PlanPart): RankContent[] | null {
+  let ofModel = known.get(model);
+  if (ofModel === undefined) known.set(model, (ofModel = new Map<string, RankContent[] | null>()));
+  const layout = typeof plan.layout === 'string' ? plan.layout : JSON.stringify(plan.layout);
+  const key = `${plan.pp}/${plan.vpp}/${V_SHAPED.has(plan.schedule.name)}/${layout}`;
+  let ranks = ofModel.get(key);
+  if (ranks === undefined) ofModel.set(key, (ranks = build(model, plan)));
+  return ranks;
+}

@@ -1,0 +1,58 @@
+/**
+ * One layer: the operators and kept tensors of its parts, and of the norms and residual additions around them.
+ * Legend: T tokens, h hidden, t = tp. Source: MODEL §3.2–3.4, §4.3.
+ */
+import type { LayerKind } from '../../schema/index.ts';
+import { elementwise, type LayerContext, type Operator } from './operators.ts';
+import { numBlocks, partOperators, partTensors, type ActivationTensor, type TensorContext } from './parts/index.ts';
+
+/** Norms, residual additions and dropout: on the whole sequence without sequence parallelism, on 1/t of it with. */
+function normAndResidual(kind: LayerKind, context: LayerContext): Operator[] {
+  const { model, processor } = context;
+  const tokens = context.tokens / (context.sequenceParallel ? context.tp : 1);
+  const h = model.hiddenSize;
+  const blocks = kind.parallel ? 1 : numBlocks(kind);
+  const norms = elementwise('Norms', processor, {
+    forward: kind.norms * 4 * h * tokens, // read 2h, write 2h
+    backward: kind.norms * 8 * h * tokens, // read output gradient and input, write input gradient, reduce the scale's
+    forwardKernels: kind.norms,
+    backwardKernels: 2 * kind.norms,
+  });
+  const residual = elementwise(model.dropout ? 'Bias, dropout and residual' : 'Residual additions', processor, {
+    forward: blocks * (6 + (model.dropout ? 1 : 0)) * h * tokens, // read branch and residual, write sum (and mask)
+    // the branches' gradients are added (6h); dropout reads its mask and rewrites the gradient (5h)
+    backward: blocks * (6 + (model.dropout ? 5 : 0)) * h * tokens,
+    forwardKernels: blocks,
+    backwardKernels: (model.dropout ? 2 : 1) * blocks,
+  });
+  return [norms, residual];
+}
+
+/** All operators of one layer for one micro-batch on one rank. */
+export function layerOperators(kind: LayerKind, context: LayerContext): Operator[] {
+  return [...partOperators(kind, context), ...normAndResidual(kind, context)];
+}
+
+/**
+ * Everything that one layer keeps from forward to backward, per token of the rank's micro-batch:
+ *   norm inputs 2h each, block inputs 2h each (inputs of the first matmuls), dropout masks h each    ÷t with sequence parallelism
+ *   and the tensors of its parts.
+ */
+export function layerTensors(kind: LayerKind, context: TensorContext): ActivationTensor[] {
+  const { model, plan } = context;
+  const share = model.hiddenSize / (plan.sequenceParallel ? plan.tp : 1);
+  const blocks = numBlocks(kind);
+  const source = 'docs/MODEL.md §3.2, §3.4';
+  const tensors: ActivationTensor[] = [
+    { label: 'Norm inputs', bytesPerToken: 2 * kind.norms * share, modules: [], source },
+    { label: 'Inputs of the blocks', bytesPerToken: 2 * blocks * share, modules: ['norms'], source },
+  ];
+  if (model.dropout)
+    tensors.push({
+      label: 'Dropout masks of the residual branches',
+      bytesPerToken: blocks * share,
+      modules: [],
+      source,
+    });
+  return [...tensors, ...partTensors(kind, context)];
+}
