@@ -17,6 +17,7 @@ export interface Layer {
 const units = 'src/shared/units.ts';
 const errors = 'src/shared/errors.ts';
 const schema = 'src/shared/schema';
+const stack = 'src/shared/layer-stack.ts';
 const engine = 'src/shared/engine';
 const formats = 'src/shared/formats';
 const contract = 'src/shared/contract.ts';
@@ -35,11 +36,12 @@ const pageShared = [contract, schema, units, errors];
 export const layers: readonly Layer[] = [
   { path: units, uses: [] },
   { path: errors, uses: [] },
-  { path: schema, uses: [units, errors], packages: ['zod'] },
-  { path: engine, uses: [units, errors], types: [schema] },
+  { path: stack, uses: [], types: [schema] },
+  { path: schema, uses: [units, errors, stack], packages: ['zod'] },
+  { path: engine, uses: [units, errors, stack], types: [schema] },
   // helpers of tests: nothing but tests may import them
-  { path: `${engine}/testing`, uses: [engine, schema, units, errors], packages: ['node:', 'fast-check'] },
-  { path: formats, uses: [schema, units, errors], packages: ['zod', 'yaml', 'smol-toml'] },
+  { path: `${engine}/testing`, uses: [engine, schema, stack, units, errors], packages: ['node:', 'fast-check'] },
+  { path: formats, uses: [schema, stack, units, errors], packages: ['zod', 'yaml', 'smol-toml'] },
   { path: contract, uses: [schema, errors], packages: ['zod'] },
 
   { path: paths, uses: [], packages: ['node:'] },

@@ -58,6 +58,7 @@ export type ScenarioCard = z.infer<typeof scenarioCardSchema>;
 export const previewSchema = z.strictObject({
   parameters: z.number(),
   /** Model FLOPs of one training step (forward and backward, no recomputation). */
+  activeParameters: z.number(),
   modelFlopsPerStep: z.number(),
   tokensPerStep: z.number(),
   stepsInRun: z.number().nullable(),

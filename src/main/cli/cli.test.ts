@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Evaluation } from '#shared/contract.ts';
 import { estimateSchema, planSchema, scenarioSchema } from '#shared/schema/index.ts';
@@ -149,6 +149,21 @@ describe('validate', () => {
   });
 });
 
+/** Mixtral-8x7B-v0.1, its fields that decide sizes. */
+const mixtral = {
+  architectures: ['MixtralForCausalLM'],
+  hidden_size: 4096,
+  intermediate_size: 14336,
+  num_attention_heads: 32,
+  num_experts_per_tok: 2,
+  num_hidden_layers: 32,
+  num_key_value_heads: 8,
+  num_local_experts: 8,
+  sliding_window: null,
+  tie_word_embeddings: false,
+  vocab_size: 32000,
+};
+
 describe('import and export', () => {
   test('import says what was read, filled in and missing', async () => {
     const ran = await trainyard(['import', at('small.trainyard'), '--json']);
@@ -169,6 +184,24 @@ describe('import and export', () => {
     expect((await trainyard(['import', at('small.trainyard')])).out).toMatch(
       /^model +Llama 3\.2 1B, 1\.24B parameters/m,
     );
+  });
+
+  test('a Hugging Face configuration is read: its model, its parameters, and with -o a scenario round it', async () => {
+    const file = at('config.json');
+    writeFileSync(file, JSON.stringify(mixtral));
+    const ran = await trainyard(['import', file, '--json']);
+    expect(ran.exitCode).toBe(0);
+    expect(ran.json()).toMatchObject({
+      kind: 'hf-config',
+      model: { moe: { numExperts: 8, expertsPerToken: 2 } },
+      parameters: { total: 46_702_792_704, active: 12_879_925_248, activePerToken: 12_879_925_248 },
+      missing: ['cluster', 'job'],
+    });
+    expect((await trainyard(['import', file])).out).toMatch(/per token.*12\.9B pass one token/);
+    const output = at('mixtral.trainyard');
+    expect((await trainyard(['import', file, '-o', output])).exitCode).toBe(0);
+    const planned = await trainyard(['evaluate', output, '--plan', 'tp=4,pp=4', '--json']);
+    expect(planned.json()).toMatchObject({ valid: true, estimate: { parameters: 46_702_792_704 } });
   });
 
   test('import -o writes a complete scenario once; --force replaces it', async () => {

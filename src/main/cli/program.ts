@@ -52,8 +52,8 @@ function addPlanning(program: Command, run: (command: () => Promise<number>) => 
 function addFiles(program: Command, run: (command: () => Promise<number>) => Promise<void>, terminal: Terminal) {
   program
     .command('import')
-    .description('read a scenario file: what it says, what was filled in, what is missing')
-    .argument('<file...>', 'scenario file')
+    .description('read a scenario file, or the config.json of a model: what it says, was filled in, is missing')
+    .argument('<file...>', 'scenario file, or the config.json of a Hugging Face model')
     .option('-o, --output <file>', 'write the complete scenario there')
     .option('--force', 'replace the file of -o')
     .option('--json', 'print one JSON document')

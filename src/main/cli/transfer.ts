@@ -1,6 +1,8 @@
 import { AppError } from '#shared/errors.ts';
 import { formatCount } from '#shared/units.ts';
 import { readTextFile, writeTextFile } from '../services/files.ts';
+import { isModelFile, reportModelFile, scenarioOfModelFile, type ModelReport } from '../services/model-files.ts';
+import type { Planner } from '../services/planner.ts';
 import { reportImport, type ImportReport } from '../services/provenance.ts';
 import { openScenario } from '../services/sources.ts';
 import { importScenario, scenarioFileText } from '../services/transfer.ts';
@@ -40,6 +42,61 @@ function printReport(terminal: Terminal, file: string, report: ImportReport): vo
   terminal.out(formatTable(rows, columns, terminal.columns));
 }
 
+function printModel(terminal: Terminal, file: string, report: ModelReport): void {
+  const { model, parameters } = report;
+  const kinds = model.layerPattern === null ? 'all alike' : patternWords(model.layerPattern);
+  const rows = [
+    ['parameters', `${formatCount(parameters.total)} (${parameters.total.toLocaleString('en-US')})`],
+    ...(parameters.activePerToken === parameters.total
+      ? []
+      : [
+          [
+            'per token',
+            `${formatCount(parameters.activePerToken)} pass one token (by tensor names ${formatCount(parameters.active)})`,
+          ],
+        ]),
+    ['layers', `${model.numLayers}, ${kinds}`],
+    [
+      'sizes',
+      `hidden ${model.hiddenSize}, ${model.numHeads} heads, ${model.numKvHeads} key/value heads of ${model.headDim}, vocabulary ${model.vocabSize}`,
+    ],
+    ...report.assumed.map((text) => ['assumed', text]),
+  ];
+  terminal.out(`${bold(terminal, report.name)} (Hugging Face configuration, ${file})\n`);
+  const cell = (index: number) => (row: string[]) => row[index] ?? '';
+  const columns = [
+    { title: 'part', cell: cell(0), align: 'left' as const },
+    { title: 'as read', cell: cell(1), align: 'left' as const, flex: true },
+  ];
+  terminal.out(formatTable(rows, columns, terminal.columns));
+}
+
+function patternWords(pattern: NonNullable<ModelReport['model']['layerPattern']>): string {
+  if (typeof pattern === 'string') return pattern;
+  const totals = new Map<string, number>();
+  for (const { kind, count } of pattern) totals.set(kind, (totals.get(kind) ?? 0) + count);
+  return [...totals].map(([kind, count]) => `${count} ${kind}`).join(', ');
+}
+
+function importModel(
+  terminal: Terminal,
+  planner: Planner,
+  { file, text }: { file: string; text: string },
+  options: ImportOptions,
+): ExitCode {
+  const report = reportModelFile(text, file);
+  printWarnings(terminal, report.warnings);
+  if (options.output !== undefined) {
+    const { scenario, assumed } = scenarioOfModelFile(planner, text, file);
+    writeTextFile(options.output, scenarioFileText(scenario, true), { force: options.force === true });
+    printWarnings(terminal, assumed);
+    terminal.err(`Wrote ${options.output}.\n`);
+  }
+  if (options.json) printJson(terminal, report);
+  else printModel(terminal, file, report);
+  return 0;
+}
+
 /** `trainyard import FILE`: what a file says, what was filled in, what is missing; with -o as a complete scenario. */
 export function importFile(terminal: Terminal, files: readonly string[], options: ImportOptions): Promise<ExitCode> {
   const [file = '', second] = files;
@@ -50,6 +107,7 @@ export function importFile(terminal: Terminal, files: readonly string[], options
     });
   return withPlanner({}, (planner) => {
     const text = readTextFile(file);
+    if (isModelFile(text)) return importModel(terminal, planner, { file, text }, options);
     const { scenario, warnings } = importScenario(planner, text, file);
     const report = reportImport(planner, scenario, JSON.parse(text), warnings);
     if (options.output !== undefined) {

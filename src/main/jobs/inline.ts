@@ -5,6 +5,7 @@ export {
   describePlan,
   ENGINE_VERSION,
   evaluatePlan,
+  parameterCounts,
   planKey,
   problemTotals,
   summarizeErrors,

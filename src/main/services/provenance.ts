@@ -53,7 +53,7 @@ export function reportImport(planner: Planner, scenario: Scenario, raw: unknown,
       if (origin === 'default' && value !== null) assumed.push(`${path} = ${JSON.stringify(value)}`);
     }
   const missing = [job.tokens === null ? 'job.tokens' : null, cluster.price === null ? 'cluster.price' : null];
-  const { parameters } = planner.preview(scenario);
+  const { parameters, activeParameters } = planner.preview(scenario);
   return {
     kind: 'scenario',
     name,
@@ -61,7 +61,7 @@ export function reportImport(planner: Planner, scenario: Scenario, raw: unknown,
     cluster,
     plan,
     job,
-    parameters: { total: parameters, active: parameters },
+    parameters: { total: parameters, active: activeParameters },
     provenance,
     assumed,
     missing: missing.filter((path) => path !== null),

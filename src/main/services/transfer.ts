@@ -1,6 +1,7 @@
-/** Scenario files in and out. */
+/** Scenario files in and out, and model files in. */
 import { parseScenarioText, type Scenario, type SearchResult } from '#shared/schema/index.ts';
 import { planKey } from '../jobs/index.ts';
+import { isModelFile, scenarioOfModelFile } from './model-files.ts';
 import { ENGINE_VERSION, type Planner } from './planner.ts';
 
 /** The text of a scenario file: every field present, so that it means the same whatever catalog reads it. */
@@ -34,10 +35,14 @@ export interface ImportedScenario {
 }
 
 /**
- * A scenario from the text of a file. Its results are kept only where this program would find the same.
+ * A scenario from the text of a file: a scenario file, or the config.json of a model. Its results are kept only where this program would find the same.
  * Throws AppError that names the field or the fault of the file.
  */
 export function importScenario(planner: Planner, text: string, fileName: string): ImportedScenario {
+  if (isModelFile(text)) {
+    const { scenario, assumed, warnings } = scenarioOfModelFile(planner, text, fileName);
+    return { scenario, warnings: [...warnings, ...assumed.map((what) => `Assumed: ${what}.`)] };
+  }
   const scenario = planner.resolve(parseScenarioText(text, fileName));
   if (scenario.results === null) return { scenario, warnings: [] };
   const fault = faultOfResults(planner, scenario, scenario.results);

@@ -83,6 +83,11 @@ export function makeScenario(change: Partial<Scenario> = {}): Scenario {
         mla: null,
         layerPattern: null,
         mtpLayers: 0,
+        embeddingSize: null,
+        embeddingNorm: false,
+        headBias: false,
+        finalNorm: true,
+        vision: null,
       },
     },
     cluster: {

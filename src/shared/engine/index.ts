@@ -13,7 +13,7 @@ export { evaluatePlan, type EvaluatedPlan } from './evaluate.ts';
 export { completePlan, describePlan, planKey } from './plan.ts';
 export { toProblem, type Problem } from './problem.ts';
 export { countPlans, searchSlice, type SliceProgress, type SliceRequest, type SliceResult } from './search/index.ts';
-export { problemTotals, type ProblemTotals } from './totals.ts';
+export { parameterCounts, problemTotals, type ProblemTotals } from './totals.ts';
 
 /** Changes whenever a number that the engine gives may change; stored with results so that old ones can be told. */
 export const ENGINE_VERSION = '1';

@@ -11,7 +11,7 @@ import type { Problem } from './problem.ts';
 import { schedules, type PlannedSchedule } from './pipeline/schedules/index.ts';
 import { ranksOf, type RankContent } from './stages.ts';
 import { layerTensors } from './workload/layer.ts';
-import { stackOf } from './workload/layers.ts';
+import { stackOf } from '../layer-stack.ts';
 import { paddedVocabSize, rankParameters } from './workload/parameters.ts';
 
 /** CUDA context and loaded kernels of one process. Source: MODEL §3.7, 0.5–0.9 GiB by version. */

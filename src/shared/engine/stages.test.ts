@@ -58,6 +58,7 @@ describe('ranksOf', () => {
       expertsPerToken: 2,
       expertFfnHiddenSize: 512,
       sharedExpertFfnHiddenSize: 0,
+      sharedExpertGate: false,
       denseFirst: 3,
       everyN: 1,
       router: null,

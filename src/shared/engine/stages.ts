@@ -5,7 +5,7 @@
  */
 import type { Model, Plan } from '../schema/index.ts';
 import { virtualStagesOf, type VirtualStage } from './layout.ts';
-import { countKinds, stackOf } from './workload/layers.ts';
+import { countKinds, stackOf } from '../layer-stack.ts';
 
 /** The content of one rank, all its chunks together. */
 export interface RankContent {

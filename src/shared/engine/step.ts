@@ -13,7 +13,7 @@ import { ranksOf, type RankContent } from './stages.ts';
 import { embeddingOperators, headOperators } from './workload/ends.ts';
 import { toLayerCost, type LayerContext, type LayerCost } from './workload/operators.ts';
 import { layerOperators } from './workload/layer.ts';
-import { stackOf } from './workload/layers.ts';
+import { stackOf } from '../layer-stack.ts';
 import { paddedVocabSize, rankParameters } from './workload/parameters.ts';
 
 /** A communication that may run beside compute: all of it, and what is waited for. */
@@ -89,7 +89,7 @@ export class StepModel {
   private layerCosts(plan: Plan): LayerCosts {
     const { tp, microBatchSize, sequenceParallel } = plan;
     const { attentionKernel } = plan.runtime;
-    const key = `${tp}/${microBatchSize}/${sequenceParallel}/${attentionKernel}/${plan.overlap.tp}`;
+    const key = `${tp}/${plan.ep}/${plan.etp}/${microBatchSize}/${sequenceParallel}/${attentionKernel}/${plan.overlap.tp}`;
     const known = this.layers.get(key);
     if (known !== undefined) return known;
     const { model, workload } = this.problem;
@@ -101,6 +101,9 @@ export class StepModel {
       microBatchSize,
       tokens: workload.seqLen * microBatchSize,
       tp,
+      ep: plan.ep,
+      etp: plan.etp,
+      expertImbalance: 1,
       sequenceParallel,
       attentionKernel,
       tpOverlapFraction: plan.overlap.tp ? TP_OVERLAP_FRACTION : 0,

@@ -2,10 +2,13 @@
 import type { Problem } from './problem.ts';
 import { SECONDS_PER_DAY } from '../units.ts';
 import { modelFlops } from './workload/flops.ts';
-import { totalParameters } from './workload/parameters.ts';
+import type { Model } from '../schema/index.ts';
+import { activeParameters, activeParametersByName, totalParameters } from './workload/parameters.ts';
 
 export interface ProblemTotals {
   parameters: number;
+  /** Parameters that one token passes through. */
+  activeParameters: number;
   modelFlopsPerStep: number;
   tokensPerStep: number;
   /** null where the job states no tokens. */
@@ -23,6 +26,18 @@ export interface ProblemTotals {
   currency: string | null;
 }
 
+/** Parameter counts of a model: all, those that one token passes, and those as tables count that go by tensor names. */
+export function parameterCounts(
+  model: Model,
+  sharedCountAsRouted = false,
+): { total: number; active: number; activeByName: number } {
+  return {
+    total: totalParameters(model),
+    active: activeParameters(model),
+    activeByName: activeParametersByName(model, sharedCountAsRouted),
+  };
+}
+
 export function problemTotals(problem: Problem): ProblemTotals {
   const { model, workload, network, device, price } = problem;
   const parameters = totalParameters(model);
@@ -35,6 +50,7 @@ export function problemTotals(problem: Problem): ProblemTotals {
   const stepsInRun = workload.tokens === null ? null : workload.tokens / tokensPerStep;
   return {
     parameters,
+    activeParameters: activeParameters(model),
     modelFlopsPerStep,
     tokensPerStep,
     stepsInRun,

@@ -15,7 +15,7 @@ import { problemOf, smallModel, type Choices } from './testing/problems.ts';
 import file from './testing/vectors.json' with { type: 'json' };
 import { communicationsOf } from './explain/communication.ts';
 import { modelFlops, recomputedFlops } from './workload/flops.ts';
-import { stackOf } from './workload/layers.ts';
+import { stackOf } from '../layer-stack.ts';
 import { paddedVocabSize, rankParameters, totalParameters, type StagePlace } from './workload/parameters.ts';
 
 type Inputs = Record<string, number>;

@@ -10,7 +10,9 @@ import {
   type Catalog,
   type JobInput,
   type ModelPreset,
+  type Model,
   type Scenario,
+  type ScenarioInput,
 } from '../schema/index.ts';
 import { formatCount } from '../units.ts';
 import { closest } from './closest.ts';
@@ -85,10 +87,18 @@ function defaultBatch(numAccelerators: number, seqLen: number): number {
   return odd * 2 ** Math.max(0, Math.round(Math.log2(wanted / odd)));
 }
 
-function defaultJob(model: ModelPreset, numAccelerators: number): { job: JobInput; assumed: string } {
-  const seqLen = Math.min(model.model.maxPositions ?? LONGEST_DEFAULT_SEQUENCE, LONGEST_DEFAULT_SEQUENCE);
+/** A model to plan, by its id in the catalog or by its fields. */
+interface PlannedModel {
+  fields: ScenarioInput['model'];
+  name: string;
+  maxPositions: number | null;
+  parameters: number | null;
+}
+
+function defaultJob(model: PlannedModel, numAccelerators: number): { job: JobInput; assumed: string } {
+  const seqLen = Math.min(model.maxPositions ?? LONGEST_DEFAULT_SEQUENCE, LONGEST_DEFAULT_SEQUENCE);
   const globalBatchSize = defaultBatch(numAccelerators, seqLen);
-  const tokens = model.publishedParameters === null ? null : TOKENS_PER_PARAMETER * model.publishedParameters;
+  const tokens = model.parameters === null ? null : TOKENS_PER_PARAMETER * model.parameters;
   const length = tokens === null ? 'no length of run' : `${formatCount(tokens)} tokens (20 per parameter)`;
   return {
     job: { globalBatchSize, seqLen, tokens },
@@ -105,22 +115,35 @@ function jobOf(
   const example = catalog.examples.find(({ scenario }) => scenario.model.preset === model.id);
   const batch = example?.scenario.job.globalBatchSize ?? 0;
   if (example === undefined || batch * 8 < numAccelerators || batch % oddPart(numAccelerators) !== 0)
-    return defaultJob(model, numAccelerators);
+    return defaultJob(plannedPreset(model), numAccelerators);
   return {
     job: example.scenario.job,
     assumed: `job: batch, sequence length and tokens of the example "${example.title}"`,
   };
 }
 
-function composed(catalog: Catalog, model: ModelPreset, accelerator: Accelerator, count: number): PresetScenario {
-  const { job, assumed } = jobOf(catalog, model, count);
+function plannedPreset({ id, model, publishedParameters }: ModelPreset): PlannedModel {
+  return {
+    fields: { preset: id },
+    name: model.name,
+    maxPositions: model.maxPositions ?? null,
+    parameters: publishedParameters,
+  };
+}
+
+function composed(
+  catalog: Catalog,
+  model: PlannedModel,
+  { accelerator, count }: { accelerator: Accelerator; count: number },
+  { job, assumed }: { job: JobInput | Scenario['job']; assumed: string },
+): PresetScenario {
   const scenario = resolveScenario(
     {
       format: SCENARIO_FORMAT,
       version: SCENARIO_VERSION,
-      name: `${model.model.name} on ${count.toLocaleString('en-US')} ${accelerator.name}`,
+      name: `${model.name} on ${count.toLocaleString('en-US')} ${accelerator.name}`,
       notes: '',
-      model: { preset: model.id },
+      model: model.fields,
       cluster: { accelerator: accelerator.id, numAccelerators: count },
       job,
       constraints: { headroomFraction: 0.08, pin: {}, exclude: {}, maxAccelerators: null, minMfu: null },
@@ -155,5 +178,26 @@ export function presetScenario(text: string, catalog: Catalog): PresetScenario {
       scenario.cluster.numAccelerators === key.numAccelerators,
   );
   if (example !== undefined) return { scenario: example.scenario, assumed: [] };
-  return composed(catalog, model, accelerator, key.numAccelerators);
+  const size = { accelerator, count: key.numAccelerators };
+  return composed(catalog, plannedPreset(model), size, jobOf(catalog, model, key.numAccelerators));
+}
+
+/** Accelerators that a model is first planned on, and the share of their memory that its states may take. */
+const FIRST_ACCELERATOR = 'h100-80gb-sxm';
+const STATE_BYTES_PER_PARAMETER = 18;
+const SHARE_FOR_STATES = 0.5;
+
+/**
+ * A scenario round a model that came alone: on as many H100 nodes as hold its training states in half of their memory
+ * (a power of two), with a job that is stated in `assumed`. Throws AppError invalid-field.
+ */
+export function modelScenario(model: Model, parameters: number, catalog: Catalog): PresetScenario {
+  const accelerator = findAccelerator(catalog, FIRST_ACCELERATOR);
+  const perAccelerator = accelerator.usableMemoryGiB * 2 ** 30 * SHARE_FOR_STATES;
+  const least = (STATE_BYTES_PER_PARAMETER * parameters) / perAccelerator;
+  const count = Math.max(accelerator.acceleratorsPerNode, 2 ** Math.ceil(Math.log2(least)));
+  const planned = { fields: model, name: model.name, maxPositions: model.maxPositions, parameters };
+  const { scenario, assumed } = composed(catalog, planned, { accelerator, count }, defaultJob(planned, count));
+  const size = `cluster: ${count} × ${accelerator.name}, the file names none; they hold the training states in half of their memory`;
+  return { scenario, assumed: [size, ...assumed] };
 }

@@ -79,9 +79,24 @@ const gatedDelta = z.strictObject({
   convKernel: size,
 });
 
+/** Linear attention with a fixed decay per head (lightning attention), an output norm and an output gate. */
+const linearAttention = z.strictObject({
+  type: z.literal('linear-attention'),
+  numHeads: size,
+  headDim: size,
+});
+
 const none = z.strictObject({ type: z.literal('none') });
 
-export const mixerSchema = z.discriminatedUnion('type', [attention, mla, mamba2, mamba1, gatedDelta, none]);
+export const mixerSchema = z.discriminatedUnion('type', [
+  attention,
+  mla,
+  mamba2,
+  mamba1,
+  gatedDelta,
+  linearAttention,
+  none,
+]);
 export type Mixer = z.infer<typeof mixerSchema>;
 
 /** Two matrices, or three where a gate multiplies the first. */

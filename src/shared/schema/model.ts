@@ -9,6 +9,8 @@ const moe = z.strictObject({
   expertsPerToken: count,
   expertFfnHiddenSize: count,
   sharedExpertFfnHiddenSize: countOrZero.default(0),
+  /** A column of the router gates the shared experts' output. */
+  sharedExpertGate: z.boolean().default(false),
   denseFirst: countOrZero.default(0),
   everyN: count.default(1),
   router: z.string().nullable().default(null),
@@ -31,6 +33,21 @@ const layerPattern = z.union([
 
 export const modelFamilies = ['gpt', 'llama'] as const;
 
+/** Norms over the hidden size by what they learn: a scale and a shift, a scale, or nothing. */
+export const normalizations = ['layernorm', 'layernorm-no-bias', 'layernorm-plain', 'rmsnorm'] as const;
+
+/** A tower that turns images into tokens, as one more stage before the layers. */
+const vision = z.strictObject({
+  /** Parameters of the tower and of the projector into the hidden size. */
+  parameters: count,
+  numLayers: count,
+  hiddenSize: count,
+  ffnHiddenSize: count,
+  numHeads: count,
+  /** Not trained: no gradients, no optimizer states, no backward pass. */
+  frozen: z.boolean().default(true),
+});
+
 /**
  * One decoder-only transformer. Sizes are counts of elements: hiddenSize h, ffnHiddenSize f, numHeads a query heads and
  * numKvHeads k key/value heads of headDim each, vocabSize V before padding.
@@ -50,7 +67,7 @@ export const modelSchema = z.strictObject({
   tiedEmbeddings: z.boolean(),
   positions: z.enum(['learned', 'rotary', 'alibi', 'none']),
   maxPositions: count.nullable().default(null),
-  normalization: z.enum(['layernorm', 'rmsnorm']),
+  normalization: z.enum(normalizations),
   qkvBias: z.boolean().default(false),
   ffnBias: z.boolean().default(false),
   qkNorm: z.boolean().default(false),
@@ -64,6 +81,13 @@ export const modelSchema = z.strictObject({
   layerKinds: layerKindsSchema.nullable().default(null),
   layerPattern: layerPattern.nullable().default(null),
   mtpLayers: countOrZero.default(0),
+  /** Width of the embedding where it is not the hidden size; a projection then stands on either side of the layers. */
+  embeddingSize: count.nullable().default(null),
+  /** A norm after the embedding. */
+  embeddingNorm: z.boolean().default(false),
+  headBias: z.boolean().default(false),
+  finalNorm: z.boolean().default(true),
+  vision: vision.nullable().default(null),
 });
 export type Model = z.infer<typeof modelSchema>;
 

@@ -344,14 +344,6 @@ describe('bad input is refused with its place and a remedy', () => {
   });
 
   test.each([
-    ['model.moe', { numExperts: 8, expertsPerToken: 2, expertFfnHiddenSize: 1024 }, 'a mixture of experts'],
-    [
-      'model.mla',
-      { qLoraRank: null, kvLoraRank: 512, qkNopeHeadDim: 128, qkRopeHeadDim: 64, vHeadDim: 128 },
-      'multi-head latent attention',
-    ],
-    ['model.layerPattern', 'M*M-', 'a mixed layer pattern'],
-    ['model.mtpLayers', 1, 'multi-token prediction'],
     ['job.task', 'lora', 'LoRA'],
     ['job.precision.compute', 'fp8', 'fp8 training'],
     ['objective', 'robust', 'robustness'],

@@ -1,6 +1,7 @@
 /** From a scenario as people write it to one with every field present. Presets fill only what is absent. */
 import type { z } from 'zod';
 import { AppError, inputError, type Issue } from '../errors.ts';
+import { patternFault, patternLength } from '../layer-stack.ts';
 import type { Presets } from './catalog.ts';
 import { clusterSchema, type Accelerator, type Cluster, type ClusterInput } from './hardware.ts';
 import { jobSchema } from './job.ts';
@@ -70,6 +71,8 @@ function resolveModel(input: ScenarioInput['model'], presets: Presets, issues: I
   const merged = { ...base, ...present(input), preset: base.preset ?? null };
   if (merged.headDim === undefined && merged.hiddenSize !== undefined && merged.numHeads !== undefined)
     merged.headDim = merged.hiddenSize / merged.numHeads;
+  if (merged.numLayers === undefined && typeof merged.layerPattern === 'string')
+    merged.numLayers = patternLength(merged.layerPattern);
   if (merged.numKvHeads === undefined && merged.numHeads !== undefined) merged.numKvHeads = merged.numHeads;
   return parsePart(modelSchema, merged, 'model', issues);
 }
@@ -123,19 +126,8 @@ function resolveJob(input: ScenarioInput['job'], issues: Issue[]): Scenario['job
 }
 
 /** What a later version will plan; refusing is better than planning something else in silence. */
-function unsupported(model: Model, job: Scenario['job'], accelerator: Accelerator): Issue[] {
+function unsupported(job: Scenario['job'], accelerator: Accelerator): Issue[] {
   const issues: Issue[] = [];
-  const add = (path: string, what: string) =>
-    issues.push({
-      path,
-      message: `${what} is not planned by this version`,
-      remedy: 'Plan a dense decoder; without the field (null, or 0 for a count) the model is planned as one.',
-    });
-  if (model.moe !== null) add('model.moe', 'a mixture of experts');
-  if (model.mla !== null) add('model.mla', 'multi-head latent attention');
-  if (model.layerKinds !== null) add('model.layerKinds', 'a model of several kinds of layers');
-  if (model.layerPattern !== null) add('model.layerPattern', 'a mixed layer pattern');
-  if (model.mtpLayers > 0) add('model.mtpLayers', 'multi-token prediction');
   if (job.task === 'lora')
     issues.push({ path: 'job.task', message: 'LoRA is not planned by this version', remedy: 'Use pretrain or sft.' });
   if (job.precision.compute === 'fp8' || job.precision.compute === 'fp32')
@@ -155,6 +147,19 @@ function unsupported(model: Model, job: Scenario['job'], accelerator: Accelerato
 
 function inconsistent(model: Model, cluster: Cluster): Issue[] {
   const issues: Issue[] = [];
+  const pattern = patternFault(model);
+  if (pattern !== null)
+    issues.push({
+      path: 'model.layerPattern',
+      message: pattern,
+      remedy: 'Name the kind of every layer once, in order; kinds are described in model.layerKinds.',
+    });
+  if (model.moe !== null && model.moe.expertsPerToken > model.moe.numExperts)
+    issues.push({
+      path: 'model.moe.expertsPerToken',
+      message: `must be at most numExperts = ${model.moe.numExperts}, found ${model.moe.expertsPerToken}`,
+      remedy: 'Give how many experts each token is sent to.',
+    });
   if (model.numHeads % model.numKvHeads !== 0)
     issues.push({
       path: 'model.numKvHeads',
@@ -194,7 +199,7 @@ export function resolveScenario(input: ScenarioInput, presets: Presets): Scenari
         remedy: 'Use throughput, time, cost, energy or memory-headroom.',
       },
     ]);
-  const missing = unsupported(model, job, findAccelerator(presets, cluster.accelerator));
+  const missing = unsupported(job, findAccelerator(presets, cluster.accelerator));
   if (missing.length > 0) throw inputError('unsupported', 'scenario', missing);
   return { ...input, model, cluster, job };
 }

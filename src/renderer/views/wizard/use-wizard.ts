@@ -5,7 +5,7 @@ import { useCatalog } from '../../stores/catalog.ts';
 import { valueAt, withValues, type Draft } from '../../stores/draft.ts';
 import { useScenario } from '../../stores/scenario.ts';
 import { capital } from '../../words.ts';
-import type { FieldSpec } from './field-specs.ts';
+import type { FieldSpec } from './field-types.ts';
 import { autoName, batchOf, clusterOf, clusterOfPreset, exampleValues, modelOf } from './new-draft.ts';
 
 type Values = Readonly<Record<string, unknown>>;

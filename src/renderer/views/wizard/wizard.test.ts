@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { schemaPaths } from '../../test/schema-paths.ts';
-import { clusterGroups, constraintGroups, jobGroups, labelOf, modelGroups, notesGroup, stepOf } from './field-specs.ts';
+import { clusterGroups, constraintGroups, jobGroups, labelOf, notesGroup, stepOf } from './field-specs.ts';
+import { modelGroups } from './model-fields.ts';
 import { parseNumber, parsePercent, showCount, showNumber, showPercent } from './numbers.ts';
 
 describe('numbers in fields', () => {
@@ -35,9 +36,12 @@ test('every field of the schema that this version plans can be edited', () => {
   const elsewhere = [
     ...['format', 'version', 'name', 'plan', 'results', 'job.kind', 'constraints.pin', 'constraints.exclude'],
     ...['model.preset', 'model.name', 'cluster.preset', 'cluster.name', 'cluster.accelerator'],
-    ...['model.slidingWindow', 'model.layerKinds', 'model.moe', 'model.mla', 'model.layerPattern', 'model.mtpLayers'], // planned by later versions
+    // imported with a model file and shown as text; a name that some routers have
+    ...['model.layerKinds', 'model.layerPattern', 'model.moe', 'model.mla', 'model.moe.router'],
   ];
-  expect(schemaPaths().filter((path) => !shown.has(path) && !elsewhere.includes(path))).toEqual([]);
+  expect(
+    schemaPaths().filter((path) => !shown.has(path) && !elsewhere.includes(path) && !path.startsWith('model.vision')),
+  ).toEqual([]);
 });
 
 test('a fault leads to the step and the label of its field', () => {

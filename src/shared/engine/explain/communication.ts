@@ -3,7 +3,7 @@ import type { Communication, LayerKind, Plan } from '../../schema/index.ts';
 import { placementOf, sendPlacement } from '../network/index.ts';
 import type { Problem } from '../problem.ts';
 import type { StepCost } from '../step.ts';
-import { stackOf } from '../workload/layers.ts';
+import { stackOf } from '../../layer-stack.ts';
 import { numBlocks } from '../workload/parts/index.ts';
 
 function tensorParallel(problem: Problem, plan: Plan, cost: StepCost): Communication[] {

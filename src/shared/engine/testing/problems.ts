@@ -30,6 +30,11 @@ export const smallModel: Model = {
   layerKinds: null,
   layerPattern: null,
   mtpLayers: 0,
+  embeddingSize: null,
+  embeddingNorm: false,
+  headBias: false,
+  finalNorm: true,
+  vision: null,
 };
 
 /** What of a problem a test chooses; the rest is a node of A100s with a batch of 16 sequences of 1,024 tokens. */

@@ -7,7 +7,7 @@
  * Source: MODEL §2.1–2.3.
  */
 import type { Model, Plan } from '../../schema/index.ts';
-import { stackOf } from './layers.ts';
+import { stackOf } from '../../layer-stack.ts';
 import { partCoreFlops, partLinearFlops } from './parts/index.ts';
 
 export const FLOPS_CONVENTION =

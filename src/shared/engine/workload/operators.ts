@@ -34,6 +34,10 @@ export interface LayerContext {
   /** Tokens of the micro-batch on this rank. */
   tokens: number;
   tp: number;
+  ep: number;
+  etp: number;
+  /** Most tokens of an expert over their mean: how unevenly the router sends them. */
+  expertImbalance: number;
   sequenceParallel: boolean;
   attentionKernel: Plan['runtime']['attentionKernel'];
   /** Share of tensor-parallel communication that is hidden behind matmuls. */

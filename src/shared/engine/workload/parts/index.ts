@@ -3,6 +3,12 @@ import type { Ffn, LayerKind, Mixer } from '../../../schema/index.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import { attention } from './attention.ts';
 import { denseFfn } from './dense-ffn.ts';
+import { gatedDelta } from './gated-delta.ts';
+import { linearAttention } from './linear-attention.ts';
+import { mamba1 } from './mamba1.ts';
+import { mamba2 } from './mamba2.ts';
+import { mla } from './mla.ts';
+import { moe } from './moe.ts';
 import { none } from './none.ts';
 import type { ActivationTensor, ModelShape, Part, PartParameters, SplitSize, TensorContext } from './types.ts';
 
@@ -15,12 +21,16 @@ export type {
   TensorContext,
 } from './types.ts';
 
-const mixers = { attention, none } as const;
-const ffns = { dense: denseFfn, none } as const;
-
-/** The kinds of parts that can be planned; a scenario that names another is refused. */
-export const plannedMixers: readonly string[] = Object.keys(mixers);
-export const plannedFfns: readonly string[] = Object.keys(ffns);
+const mixers = {
+  attention,
+  mla,
+  mamba1,
+  mamba2,
+  'gated-delta': gatedDelta,
+  'linear-attention': linearAttention,
+  none,
+} as const satisfies Record<Mixer['type'], unknown>;
+const ffns = { dense: denseFfn, moe, none } as const satisfies Record<Ffn['type'], unknown>;
 
 function partOf<Spec extends { type: string }>(parts: object, spec: Spec): Part<Spec> {
   const part = (parts as Record<string, Part<Spec> | undefined>)[spec.type];

@@ -3,7 +3,8 @@
  * The plain fields describe dense, latent-attention and mixture-of-experts decoders; `layerKinds` and `layerPattern`
  * describe everything else.
  */
-import type { LayerKind, Mixer, Model } from '../../schema/index.ts';
+import type { LayerKind, Mixer } from './schema/layers.ts';
+import type { Model } from './schema/model.ts';
 
 /** Distinct kinds, and for each layer the index of its kind. */
 export interface LayerStack {
@@ -55,7 +56,7 @@ function expertKind(model: Model): LayerKind | null {
       gated: model.gatedFfn,
       bias: false,
       sharedWidth: moe.sharedExpertFfnHiddenSize,
-      sharedGate: false,
+      sharedGate: moe.sharedExpertGate,
       latentSize: null,
       routerBias: false,
     },
@@ -84,12 +85,53 @@ function distinct(names: string[], kinds: LayerKind[], order: number[]): LayerSt
   };
 }
 
+/** The main part of a pattern in letters: `|` cuts it into pipeline stages, and what follows `/` is multi-token prediction. */
+const lettersOf = (pattern: string): string => (pattern.split('/')[0] ?? '').replaceAll(/[|\s]/g, '');
+
+/** Layers of a pattern in letters. */
+export const patternLength = (pattern: string): number => lettersOf(pattern).length;
+
+/**
+ * Kinds that Megatron's letters stand for where the model names none of its own: one part per layer, each with a norm.
+ * `M` is Mamba-2 with Megatron-LM's defaults: heads of 64, a state of 128, 8 groups, twice the hidden size, kernel 4.
+ */
+function letterKinds(model: Model): Record<string, LayerKind> {
+  const alone = { norms: 1, parallel: false, otherParameters: 0 };
+  const dense = denseKind(model);
+  const experts = expertKind(model);
+  return {
+    M: {
+      mixer: {
+        type: 'mamba2',
+        numHeads: Math.max(1, Math.round((2 * model.hiddenSize) / 64)),
+        headDim: 64,
+        stateSize: 128,
+        numGroups: 8,
+        convKernel: 4,
+        convBias: true,
+        projectionBias: false,
+      },
+      ffn: { type: 'none' },
+      ...alone,
+    },
+    '*': { mixer: dense.mixer, ffn: { type: 'none' }, ...alone },
+    '-': { mixer: { type: 'none' }, ffn: dense.ffn, ...alone },
+    ...(experts === null ? {} : { E: { mixer: { type: 'none' } as const, ffn: experts.ffn, ...alone } }),
+  };
+}
+
+/** The named kinds of a model; those of Megatron's letters where its pattern is written in them. */
+function kindsOf(model: Model): Record<string, LayerKind> | null {
+  if (model.layerKinds !== null) return model.layerKinds;
+  return typeof model.layerPattern === 'string' ? letterKinds(model) : null;
+}
+
 /** Kind names of the pattern in order; null where a name is not among the kinds. */
 function patternOrder(model: Model, names: readonly string[]): number[] | null {
   const { layerPattern } = model;
   if (layerPattern === null) return null;
   if (typeof layerPattern === 'string') {
-    const order = Array.from(layerPattern.replaceAll('|', ''), (letter) => names.indexOf(letter));
+    const order = Array.from(lettersOf(layerPattern), (letter) => names.indexOf(letter));
     return order.includes(-1) ? null : order;
   }
   const order = layerPattern.flatMap(({ kind, count }) => new Array<number>(count).fill(names.indexOf(kind)));
@@ -98,9 +140,10 @@ function patternOrder(model: Model, names: readonly string[]): number[] | null {
 
 /** What is wrong with the model's kinds and pattern, in words; null where nothing is. */
 export function patternFault(model: Model): string | null {
-  if (model.layerKinds === null)
+  const kinds = kindsOf(model);
+  if (kinds === null)
     return model.layerPattern === null ? null : 'layerPattern needs layerKinds, which say what its names mean';
-  const names = Object.keys(model.layerKinds);
+  const names = Object.keys(kinds);
   if (model.layerPattern === null)
     return names.length === 1 ? null : `layerPattern is missing: it says which of ${names.join(', ')} each layer is`;
   const order = patternOrder(model, names);
@@ -122,10 +165,11 @@ export function stackOf(model: Model): LayerStack {
 }
 
 function buildStack(model: Model): LayerStack {
-  if (model.layerKinds === null) return plainStack(model);
-  const names = Object.keys(model.layerKinds);
+  const kinds = kindsOf(model);
+  if (kinds === null) return plainStack(model);
+  const names = Object.keys(kinds);
   const order = patternOrder(model, names) ?? new Array<number>(model.numLayers).fill(0);
-  return distinct(names, Object.values(model.layerKinds), order);
+  return distinct(names, Object.values(kinds), order);
 }
 
 /** How many of the layers `from` … `to` (exclusive) are of each kind. */

@@ -1,0 +1,224 @@
+/**
+ * Mixture of experts: a router picks K of E experts for each token; tokens travel to the ranks that hold their experts
+ * (dispatch), pass a grouped matmul there and travel back (combine). Shared experts serve every token.
+ * Legend: T tokens of the micro-batch on one rank, h hidden (or the latent that experts act on), f expert width,
+ * imb = most tokens of an expert ÷ their mean, t = tp.
+ * Source: MODEL §1, §2.1, §3.4 (MoE), §4.1 (grouped matmul), §5.3 (expert parallelism).
+ */
+import type { FfnOf } from '../../../schema/index.ts';
+import { weightGradientTime } from '../../compute.ts';
+import { groupOf, groupSeconds } from '../../network/index.ts';
+import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
+import type { LayerContext, Operator } from '../operators.ts';
+import { numMatrices } from './dense-ffn.ts';
+import type { ModelShape, Part, PartParameters } from './types.ts';
+
+type Moe = FfnOf<'moe'>;
+
+/** Width that the experts act on. */
+const expertInput = (spec: Moe, h: number): number => spec.latentSize ?? h;
+
+/** Parameters of one routed expert. */
+function expertWeights(spec: Moe, h: number): number {
+  const input = expertInput(spec, h);
+  const bias = spec.bias ? spec.expertWidth * (spec.gated ? 2 : 1) + input : 0;
+  return numMatrices(spec) * input * spec.expertWidth + bias;
+}
+
+const latentWeights = (spec: Moe, h: number): number => (spec.latentSize === null ? 0 : 2 * h * spec.latentSize);
+const sharedWeights = (spec: Moe, h: number): number => numMatrices(spec) * h * spec.sharedWidth;
+const routerWeights = (spec: Moe, h: number): number => h * spec.numExperts;
+
+function parameters(spec: Moe, { hiddenSize: h }: ModelShape): PartParameters {
+  const expert = expertWeights(spec, h);
+  return {
+    sharded: sharedWeights(spec, h),
+    replicated:
+      routerWeights(spec, h) +
+      (spec.routerBias ? spec.numExperts : 0) +
+      latentWeights(spec, h) +
+      (spec.sharedGate && spec.sharedWidth > 0 ? h : 0),
+    routed: spec.numExperts * expert,
+    activeRouted: spec.expertsPerToken * expert,
+  };
+}
+
+function linearFlops(spec: Moe, { hiddenSize: h }: ModelShape): number {
+  const routed = spec.expertsPerToken * numMatrices(spec) * expertInput(spec, h) * spec.expertWidth;
+  return 2 * (routed + sharedWeights(spec, h) + routerWeights(spec, h) + latentWeights(spec, h));
+}
+
+/**
+ * The matmul of all local experts: one kernel over T·K·imb rows, whose tiles are those of rows per expert. It is taken as
+ * that many separate matmuls of the rows of one expert (MODEL §4.1: use M_e = T·K·imb/E_local in the curve).
+ */
+function grouped(label: string, context: LayerContext, shape: { rows: number; experts: number; n: number; k: number }) {
+  const one = matmul(label, context, { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k });
+  return {
+    ...one,
+    forwardSeconds: one.forwardSeconds * shape.experts,
+    backwardSeconds: one.backwardSeconds * shape.experts,
+    source: 'measured matmul curve at one expert’s rows, times the local experts (docs/MODEL.md §4.1)',
+  };
+}
+
+/** Dispatch and combine: each token's K copies to the ep ranks and back; backward mirrors both. */
+function exchange(spec: Moe, context: LayerContext, rows: number): Operator[] {
+  const { ep, etp, links } = context;
+  const input = expertInput(spec, context.model.hiddenSize);
+  const operators: Operator[] = [];
+  const add = (label: string, seconds: number) =>
+    operators.push({
+      label,
+      kind: 'communication',
+      forwardSeconds: seconds,
+      backwardSeconds: seconds,
+      isCoreAttention: false,
+      source: 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3',
+    });
+  if (ep > 1)
+    add(
+      'EP dispatch and combine',
+      2 * groupSeconds(links, 'allToAll', groupOf(links.domainSize, ep, etp), 2 * rows * input),
+    );
+  if (etp > 1) {
+    const group = groupOf(links.domainSize, etp, 1);
+    const bytes = 2 * rows * input * etp;
+    add(
+      'Expert TP all-gather and reduce-scatter',
+      groupSeconds(links, 'allGather', group, bytes) + groupSeconds(links, 'reduceScatter', group, bytes),
+    );
+  }
+  return operators;
+}
+
+function routing(spec: Moe, context: LayerContext, tokens: number): Operator[] {
+  const { processor, model } = context;
+  const h = model.hiddenSize;
+  const copies = tokens * spec.expertsPerToken;
+  return [
+    matmul('Router', context, { m: tokens, n: spec.numExperts, k: h }),
+    elementwise('Router softmax and top-k', processor, {
+      forward: 8 * spec.numExperts * tokens,
+      backward: 8 * spec.numExperts * tokens,
+      forwardKernels: 3,
+      backwardKernels: 3,
+    }),
+    elementwise('Permute and unpermute tokens', processor, {
+      forward: 2 * 4 * expertInput(spec, h) * copies,
+      backward: 2 * 4 * expertInput(spec, h) * copies,
+      forwardKernels: 4,
+      backwardKernels: 4,
+    }),
+  ];
+}
+
+function shared(spec: Moe, context: LayerContext): Operator[] {
+  if (spec.sharedWidth === 0) return [];
+  const { tp, tokens: m, model, processor } = context;
+  const h = model.hiddenSize;
+  const f = spec.sharedWidth / tp;
+  const up = { m, n: f * (spec.gated ? 2 : 1), k: h };
+  return [
+    matmul('Shared expert, up', context, up),
+    matmul('Shared expert, down', context, { m, n: h, k: f }),
+    elementwise('Shared expert activation', processor, {
+      forward: (spec.gated ? 6 : 4) * f * m,
+      backward: (spec.gated ? 10 : 6) * f * m,
+      forwardKernels: 1,
+      backwardKernels: 1,
+    }),
+    ...blockCollectives('shared expert', context, weightGradientTime(processor, up)),
+  ];
+}
+
+function operators(spec: Moe, context: LayerContext): Operator[] {
+  const { tp, ep, etp, model, processor } = context;
+  const h = model.hiddenSize;
+  // with sequence parallelism each tp rank routes its own part of the sequence
+  const tokens = context.tokens / (context.sequenceParallel ? tp : 1);
+  const experts = spec.numExperts / ep;
+  const rows = tokens * spec.expertsPerToken * context.expertImbalance;
+  // etp ranks gather one another's rows and hold a part of each expert's width
+  const localRows = rows * etp;
+  const width = spec.expertWidth / etp;
+  const input = expertInput(spec, h);
+  const latent =
+    spec.latentSize === null ? [] : [matmul('Latent projections', context, { m: tokens, n: 2 * input, k: h })];
+  return [
+    ...routing(spec, context, tokens),
+    ...latent,
+    grouped('Experts, up', context, { rows: localRows, experts, n: width * (spec.gated ? 2 : 1), k: input }),
+    grouped('Experts, down', context, { rows: localRows, experts, n: input, k: width }),
+    elementwise('Expert activation', processor, {
+      forward: (spec.gated ? 6 : 4) * width * localRows,
+      backward: (spec.gated ? 10 : 6) * width * localRows,
+      forwardKernels: 1,
+      backwardKernels: 1,
+    }),
+    ...shared(spec, context),
+    ...exchange(spec, context, rows),
+    ...gradientAccumulation(
+      'experts',
+      context,
+      (experts * expertWeights(spec, h)) / etp + sharedWeights(spec, h) / tp + routerWeights(spec, h),
+    ),
+  ];
+}
+
+/** Experts behind a router, dropless. */
+export const moe: Part<Moe> = {
+  parameters,
+  linearFlops,
+  coreFlops: () => 0,
+  operators,
+  tensors: (spec, { model, plan }) => {
+    const share = plan.sequenceParallel ? plan.tp : 1;
+    const input = expertInput(spec, model.hiddenSize);
+    // copies of the rank's tokens; etp ranks gather one another's and hold a part of each expert's width
+    const copies = spec.expertsPerToken / share;
+    const source = 'docs/MODEL.md §3.4';
+    return [
+      {
+        label: 'Router logits and probabilities',
+        bytesPerToken: (8 * spec.numExperts) / share,
+        modules: ['moe'],
+        source,
+      },
+      { label: 'Permuted tokens', bytesPerToken: 2 * input * copies * plan.etp, modules: ['moe'], source },
+      {
+        label: 'Expert gate and up projections',
+        bytesPerToken: (spec.gated ? 4 : 2) * spec.expertWidth * copies,
+        modules: ['moe'],
+        source,
+      },
+      {
+        label: 'Expert activation',
+        bytesPerToken: 2 * spec.expertWidth * copies,
+        modules: ['moe', 'moe-activation'],
+        source,
+      },
+      { label: 'Expert outputs', bytesPerToken: 2 * input * copies, modules: ['moe'], source },
+      {
+        label: 'Shared expert',
+        bytesPerToken: ((spec.gated ? 6 : 4) * spec.sharedWidth) / plan.tp,
+        modules: ['moe', 'shared-experts'],
+        source,
+      },
+    ];
+  },
+  splitSizes: ({ numExperts, expertWidth, sharedWidth }) => [
+    { over: 'ep', size: numExperts, what: `${numExperts} experts`, rule: 'experts-divide-ep' },
+    { over: 'etp', size: expertWidth, what: `the expert width ${expertWidth}`, rule: 'expert-width-divides-etp' },
+    ...(sharedWidth === 0
+      ? []
+      : [
+          {
+            over: 'tp' as const,
+            size: sharedWidth,
+            what: `the shared expert width ${sharedWidth}`,
+            rule: 'ffn-divides-tp',
+          },
+        ]),
+  ],
+};

@@ -1,0 +1,220 @@
+/** Which mixer each layer of a configuration has: attention of some kind, or what takes its place. */
+import { AppError } from '../../errors.ts';
+import type { Mixer, MixerOf } from '../../schema/index.ts';
+import type { ConfigReader } from './config.ts';
+import type { Family } from './families.ts';
+
+const HEADS = ['num_attention_heads', 'n_head', 'n_heads'] as const;
+
+/** Key/value heads, with the traps of multi-query flags. */
+function kvHeads(config: ConfigReader, family: Family, numHeads: number): number {
+  if (family.name === 'Falcon') {
+    if (config.flag(false, 'new_decoder_architecture')) return config.number('num_kv_heads', 'n_head_kv') ?? numHeads;
+    return config.flag(true, 'multi_query') ? 1 : (config.number('num_kv_heads') ?? numHeads);
+  }
+  const given = config.number('num_key_value_heads', 'num_kv_heads', 'n_head_kv', 'attn_config.kv_n_heads');
+  if (given !== null) return given;
+  if (config.flag(false, 'multi_query', 'multi_query_attention')) return 1;
+  if (family.name === 'Gemma 3' && config.isNested) return config.orDefault(4, 'num_key_value_heads');
+  return numHeads;
+}
+
+function headCount(config: ConfigReader, family: Family): number {
+  if (family.name === 'Gemma 3' && !config.has(...HEADS)) return config.orDefault(8, 'num_attention_heads');
+  return config.need('number of attention heads', ...HEADS);
+}
+
+function headWidth(config: ConfigReader, family: Family, hiddenSize: number, numHeads: number): number {
+  const given = config.number('head_dim', 'attention_head_dim', 'kv_channels');
+  if (given !== null) return given;
+  if (family.name.startsWith('Gemma')) return config.orDefault(256, 'head_dim');
+  if (family.name === 'Qwen3' && !Number.isInteger(hiddenSize / numHeads)) return config.orDefault(128, 'head_dim');
+  const width = hiddenSize / numHeads;
+  if (Number.isInteger(width)) return width;
+  throw new AppError('invalid-field', `head_dim: ${hiddenSize} does not divide over ${numHeads} heads`, {
+    path: 'head_dim',
+    remedy: 'Give head_dim.',
+  });
+}
+
+/** The attention that most layers have. */
+export function attentionOf(config: ConfigReader, family: Family, hiddenSize: number): MixerOf<'attention'> {
+  const numHeads = headCount(config, family);
+  return {
+    type: 'attention',
+    numHeads,
+    numKvHeads: kvHeads(config, family, numHeads),
+    headDim: headWidth(config, family, hiddenSize, numHeads),
+    valueHeadDim: config.number('v_head_dim'),
+    qkvBias: family.qkvBias,
+    outputBias: family.outputBias,
+    qkNorm: family.qkNorm,
+    outputGate: config.flag(/^Qwen3Next/.test(config.names.architecture), 'attn_output_gate', 'attention_output_gate'),
+    sharedKeyValue: false,
+    window: null,
+    sinks: family.name === 'gpt-oss',
+  };
+}
+
+function mlaOf(config: ConfigReader): MixerOf<'mla'> {
+  const numIndexHeads = config.number('index_n_heads');
+  return {
+    type: 'mla',
+    numHeads: config.need('number of attention heads', ...HEADS),
+    qLoraRank: config.number('q_lora_rank'),
+    kvLoraRank: config.need('width of the key/value latent', 'kv_lora_rank'),
+    qkNopeHeadDim: config.need('width of a head without positions', 'qk_nope_head_dim'),
+    qkRopeHeadDim: config.number('qk_rope_head_dim') ?? 0,
+    vHeadDim: config.need('width of a value head', 'v_head_dim'),
+    outputGate: false,
+    window: null,
+    indexer:
+      numIndexHeads === null
+        ? null
+        : {
+            numHeads: numIndexHeads,
+            headDim: config.need('width of an index head', 'index_head_dim'),
+            topK: config.need('number of keys that the indexer picks', 'index_topk'),
+          },
+  };
+}
+
+function mamba2Of(config: ConfigReader, hiddenSize: number): MixerOf<'mamba2'> {
+  const headDim = config.number('mamba_head_dim', 'mamba_d_head') ?? config.number('head_dim') ?? 64;
+  const expand = config.number('expand', 'mamba_expand') ?? 2;
+  return {
+    type: 'mamba2',
+    numHeads: config.number('mamba_num_heads', 'mamba_n_heads', 'num_heads') ?? (expand * hiddenSize) / headDim,
+    headDim,
+    stateSize: config.number('ssm_state_size', 'state_size', 'mamba_d_state') ?? 128,
+    numGroups: config.number('n_groups', 'mamba_n_groups') ?? 1,
+    convKernel: config.number('conv_kernel', 'mamba_d_conv') ?? 4,
+    convBias: config.flag(true, 'use_conv_bias', 'mamba_conv_bias'),
+    projectionBias: config.flag(false, 'mamba_proj_bias', 'use_bias'),
+  };
+}
+
+function mamba1Of(config: ConfigReader, hiddenSize: number): MixerOf<'mamba1'> {
+  const expand = config.number('expand', 'mamba_expand') ?? 2;
+  const rank = config.number('time_step_rank', 'mamba_dt_rank');
+  return {
+    type: 'mamba1',
+    // intermediate_size is the Mamba width in pure Mamba files, a feed-forward width in hybrids
+    innerSize: config.has('mamba_expand')
+      ? expand * hiddenSize
+      : (config.number('d_inner', 'intermediate_size') ?? expand * hiddenSize),
+    stateSize: config.number('state_size', 'mamba_d_state') ?? 16,
+    dtRank: rank ?? Math.ceil(hiddenSize / 16),
+    convKernel: config.number('conv_kernel', 'mamba_d_conv') ?? 4,
+    convBias: config.flag(true, 'use_conv_bias', 'mamba_conv_bias'),
+    projectionBias: config.flag(false, 'use_bias', 'mamba_proj_bias'),
+  };
+}
+
+function gatedDeltaOf(config: ConfigReader): MixerOf<'gated-delta'> {
+  return {
+    type: 'gated-delta',
+    numKeyHeads: config.need('number of key heads', 'linear_num_key_heads'),
+    numValueHeads: config.need('number of value heads', 'linear_num_value_heads'),
+    keyHeadDim: config.need('width of a key head', 'linear_key_head_dim'),
+    valueHeadDim: config.need('width of a value head', 'linear_value_head_dim'),
+    convKernel: config.number('linear_conv_kernel_dim') ?? 4,
+  };
+}
+
+type Name = 'full' | 'window' | 'linear' | 'mamba' | 'none';
+
+/** Names of hybrid and attention patterns in the files' own words. */
+const words: Readonly<Record<string, Name>> = {
+  full_attention: 'full',
+  attention: 'full',
+  sliding_attention: 'window',
+  chunked_attention: 'window',
+  linear_attention: 'linear',
+  mamba: 'mamba',
+  moe: 'none',
+  mlp: 'none',
+};
+const letters: Readonly<Record<string, Name>> = { M: 'mamba', '*': 'full', '-': 'none', E: 'none' };
+
+function fromPattern(config: ConfigReader, layer: number): Name | null {
+  const pattern = config.string('hybrid_override_pattern', 'hybrid_layer_pattern');
+  if (pattern !== null) return letters[pattern.replaceAll('|', '').charAt(layer)] ?? null;
+  const types = config.list('layers_block_type', 'layer_types');
+  if (types !== null) return words[String(types[layer])] ?? null;
+  const hybrid = config.list('hybrid_layer_pattern');
+  if (hybrid !== null) return hybrid[layer] === 1 ? 'window' : 'full';
+  const kinds = config.list('attn_type_list');
+  if (kinds !== null) return kinds[layer] === 1 ? 'full' : 'linear';
+  return null;
+}
+
+function fromPeriods(config: ConfigReader, family: Family, layer: number): Name {
+  if (family.name === 'Mamba') return 'mamba';
+  const attentionPeriod = config.number('attn_layer_period');
+  if (attentionPeriod !== null)
+    return layer % attentionPeriod === (config.number('attn_layer_offset') ?? 0) ? 'full' : 'mamba';
+  const interval = config.number('full_attention_interval');
+  if (interval !== null && config.has('linear_num_value_heads'))
+    return (layer + 1) % interval === 0 ? 'full' : 'linear';
+  const windowEvery = config.number('sliding_window_pattern', '_sliding_window_pattern');
+  if (windowEvery !== null && config.number('sliding_window') !== null)
+    return (layer + 1) % windowEvery === 0 ? 'full' : 'window';
+  if (family.name === 'Gemma 3') return (layer + 1) % 6 === 0 ? 'full' : 'window';
+  if (family.name === 'Gemma 2') return layer % 2 === 0 ? 'window' : 'full';
+  if (family.name === 'Llama 4') return (layer + 1) % 4 === 0 ? 'full' : 'window';
+  if (config.number('sliding_window') === null || !config.flag(true, 'use_sliding_window')) return 'full';
+  // a window counts only from max_window_layers on where the file has that key (Qwen2)
+  return layer < (config.number('max_window_layers') ?? 0) ? 'full' : 'window';
+}
+
+/** The window of a layer: heads and widths may be its own (MiMo-V2, Gemma 4). */
+function windowed(config: ConfigReader, base: MixerOf<'attention'>): MixerOf<'attention'> {
+  return {
+    ...base,
+    numHeads: config.number('swa_num_attention_heads') ?? base.numHeads,
+    numKvHeads: config.number('swa_num_key_value_heads') ?? base.numKvHeads,
+    headDim: config.number('swa_head_dim') ?? base.headDim,
+    valueHeadDim: config.number('swa_v_head_dim') ?? base.valueHeadDim,
+    window: config.number('sliding_window', 'attention_chunk_size', 'sliding_window_size'),
+    sinks: base.sinks || config.flag(false, 'add_swa_attention_sink_bias'),
+  };
+}
+
+function global(config: ConfigReader, base: MixerOf<'attention'>): MixerOf<'attention'> {
+  return {
+    ...base,
+    headDim: config.number('global_head_dim') ?? base.headDim,
+    numKvHeads: config.number('num_global_key_value_heads') ?? base.numKvHeads,
+    sharedKeyValue: config.flag(false, 'attention_k_eq_v'),
+    sinks: base.sinks || config.flag(false, 'add_full_attention_sink_bias'),
+  };
+}
+
+function recurrent(config: ConfigReader, family: Family, hiddenSize: number): Mixer {
+  if (family.name === 'Jamba' || (family.name === 'Mamba' && !/^Mamba2/i.test(config.names.architecture)))
+    return mamba1Of(config, hiddenSize);
+  return mamba2Of(config, hiddenSize);
+}
+
+/** The mixer of each layer, in order. */
+export function mixersOf(config: ConfigReader, family: Family, hiddenSize: number, numLayers: number): Mixer[] {
+  const isLatent = config.has('kv_lora_rank');
+  let base: MixerOf<'attention'> | null = null;
+  const attention = () => (base ??= attentionOf(config, family, hiddenSize));
+  const sharedIndex = config.list('indexer_types');
+  return Array.from({ length: numLayers }, (_, layer): Mixer => {
+    const name = fromPattern(config, layer) ?? fromPeriods(config, family, layer);
+    if (name === 'none') return { type: 'none' };
+    if (name === 'mamba') return recurrent(config, family, hiddenSize);
+    if (name === 'linear')
+      return config.has('linear_num_value_heads')
+        ? gatedDeltaOf(config)
+        : { type: 'linear-attention', numHeads: attention().numHeads, headDim: attention().headDim };
+    if (isLatent) {
+      const mla = mlaOf(config);
+      return sharedIndex?.[layer] === 'shared' ? { ...mla, indexer: null } : mla;
+    }
+    return name === 'window' ? windowed(config, attention()) : global(config, attention());
+  });
+}

@@ -1,0 +1,33 @@
+/** What single families add to their layers, beside the kinds that all share. */
+import type { LayerKind } from '../../schema/index.ts';
+import type { ConfigReader } from './config.ts';
+import type { Family } from './families.ts';
+
+type Change = (kind: LayerKind) => LayerKind;
+
+/** Norms of the step and of both state inputs. */
+function jamba(kind: LayerKind): LayerKind {
+  if (kind.mixer.type !== 'mamba1') return kind;
+  return { ...kind, otherParameters: kind.mixer.dtRank + 2 * kind.mixer.stateSize };
+}
+
+/** A dense part beside the experts, three more norms, a scale of the router's input and one per expert. */
+function gemma4(config: ConfigReader, hiddenSize: number): Change {
+  return (kind) => {
+    if (kind.ffn.type !== 'moe') return kind;
+    const sharedWidth = config.need('width of the dense part', 'intermediate_size');
+    return {
+      ...kind,
+      ffn: { ...kind.ffn, sharedWidth },
+      norms: kind.norms + 3,
+      otherParameters: hiddenSize + kind.ffn.numExperts,
+    };
+  };
+}
+
+/** What the family of a configuration adds to each layer. */
+export function specialOf(config: ConfigReader, family: Family, hiddenSize: number): Change {
+  if (family.name === 'Jamba') return jamba;
+  if (family.name === 'Gemma 4') return gemma4(config, hiddenSize);
+  return (kind) => kind;
+}

@@ -1,0 +1,103 @@
+/**
+ * Vision towers: their parameters, from the fields of `vision_config`. Source: the vision classes of transformers (5.18):
+ * SigLIP with Gemma 3's projector, Qwen-VL's tower with its mergers, Gemma 4's tower; checked by counts.
+ */
+import type { Model } from '../../schema/index.ts';
+import type { ConfigReader } from './config.ts';
+
+interface Tower {
+  hidden: number;
+  ffn: number;
+  layers: number;
+  heads: number;
+  patch: number;
+  field: (name: string, fallback: number) => number;
+}
+
+const linear = (inputs: number, outputs: number): number => inputs * outputs + outputs;
+
+/** SigLIP: convolution over patches, learned positions, LayerNorm, biases everywhere; then a projection and its norm. */
+function siglip({ hidden, ffn, layers, patch, field }: Tower, textHidden: number): number {
+  const positions = Math.floor(field('image_size', 896) / patch) ** 2;
+  const block = 4 * linear(hidden, hidden) + linear(hidden, ffn) + linear(ffn, hidden) + 4 * hidden;
+  const projector = hidden * textHidden + hidden;
+  return linear(3 * patch * patch, hidden) + positions * hidden + layers * block + 2 * hidden + projector;
+}
+
+/** Qwen-VL: patches over two frames, learned positions, and mergers of four patches into one token. */
+function qwenVl({ hidden, ffn, layers, patch, field }: Tower, textHidden: number, numDeepstack: number): number {
+  const merged = hidden * field('spatial_merge_size', 2) ** 2;
+  const out = field('out_hidden_size', textHidden);
+  const block = 4 * linear(hidden, hidden) + linear(hidden, ffn) + linear(ffn, hidden) + 4 * hidden;
+  const merger = linear(merged, merged) + linear(merged, out);
+  return (
+    linear(field('in_channels', 3) * field('temporal_patch_size', 2) * patch * patch, hidden) +
+    field('num_position_embeddings', 2304) * hidden +
+    layers * block +
+    (merger + 2 * hidden) +
+    numDeepstack * (merger + 2 * merged)
+  );
+}
+
+/** Gemma 4: gated feed-forward parts, four norms, norms on queries and keys, positions along both axes. */
+function gemma4({ hidden, ffn, layers, heads, patch, field }: Tower, textHidden: number): number {
+  const block = 4 * hidden * hidden + 3 * hidden * ffn + 4 * hidden + 2 * (hidden / heads);
+  const positions = 2 * field('position_embedding_size', 10_240) * hidden;
+  return 3 * patch * patch * hidden + positions + layers * block + hidden * textHidden;
+}
+
+function towerOf(vision: Record<string, unknown>): Tower | null {
+  const field = (name: string, fallback: number): number => {
+    const value = vision[name];
+    return typeof value === 'number' ? value : fallback;
+  };
+  const hidden = field('hidden_size', 0);
+  const layers = field('num_hidden_layers', field('depth', 0));
+  const ffn = field('intermediate_size', 0);
+  if (hidden === 0 || layers === 0 || ffn === 0) return null;
+  return {
+    hidden,
+    layers,
+    ffn,
+    heads: field('num_attention_heads', field('num_heads', 16)),
+    patch: field('patch_size', 14),
+    field,
+  };
+}
+
+/**
+ * The vision tower of a multimodal class. Classes whose language model is trained and counted alone (Llama 4, Qwen3.5)
+ * and towers that are not known come back null, with a warning.
+ */
+export function visionOf(config: ConfigReader): Model['vision'] {
+  const vision = config.object('vision_config');
+  if (vision === null) return null;
+  const tower = towerOf(vision);
+  const textHidden = config.number('hidden_size') ?? 0;
+  const root = config.root.architectures;
+  const architecture = Array.isArray(root) ? String(root[0]) : '';
+  const count = (): number | null => {
+    if (tower === null) return null;
+    if (/^Qwen3VL/.test(architecture))
+      return qwenVl(
+        tower,
+        textHidden,
+        Array.isArray(vision.deepstack_visual_indexes) ? vision.deepstack_visual_indexes.length : 0,
+      );
+    if (/^Gemma3/.test(architecture)) return siglip(tower, textHidden);
+    return /^Gemma4/.test(architecture) ? gemma4(tower, textHidden) : null;
+  };
+  const parameters = count();
+  if (tower === null || parameters === null) {
+    config.warn('the vision tower is left out: the language model alone is planned and counted');
+    return null;
+  }
+  return {
+    parameters,
+    numLayers: tower.layers,
+    hiddenSize: tower.hidden,
+    ffnHiddenSize: tower.ffn,
+    numHeads: tower.heads,
+    frozen: true,
+  };
+}
