@@ -19,9 +19,14 @@ const models: readonly Column<Catalog['models'][number]>[] = [
 const accelerators: readonly Column<Catalog['accelerators'][number]>[] = [
   { title: 'accelerator', cell: ({ id }) => id, align: 'left' },
   { title: 'bf16 TFLOP/s', cell: ({ peakTflops }) => String(peakTflops.bf16 ?? '–') },
+  { title: 'fp8', cell: ({ peakTflops }) => String(peakTflops.fp8 ?? '–'), rank: 3 },
   { title: 'usable GiB', cell: ({ usableMemoryGiB }) => String(usableMemoryGiB) },
-  { title: 'scale-up GB/s', cell: ({ scaleUp }) => `${scaleUp.bandwidthGBps} × ${scaleUp.domainSize}` },
-  { title: 'per hour', cell: ({ price }) => formatMoney(price.perAcceleratorHour, price.currency), rank: 2 },
+  { title: 'scale-up GB/s', cell: ({ scaleUp }) => `${scaleUp.bandwidthGBps} × ${scaleUp.domainSize} ${scaleUp.kind}` },
+  {
+    title: 'per hour',
+    cell: ({ price }) => (price === null ? '–' : formatMoney(price.perAcceleratorHour, price.currency)),
+    rank: 2,
+  },
   { title: 'also', cell: ({ aliases }) => aliases.slice(0, 3).join(', '), align: 'left', rank: 1, flex: true },
 ];
 const clusters: readonly Column<Catalog['clusters'][number]>[] = [

@@ -92,14 +92,13 @@ export function makeScenario(change: Partial<Scenario> = {}): Scenario {
     },
     cluster: {
       ...{ preset: null, accelerator: 'h100', numAccelerators: 64, acceleratorsPerNode: 8 },
-      scaleUp: { domainSize: 8, kind: 'switched', bandwidthGBps: 450 },
+      acceleratorOverrides: null,
+      scaleUp: { domainSize: 8, kind: 'switched', bandwidthGBps: 450, linkGBps: null },
       scaleOut: {
         ...{ nicsPerAccelerator: 1, bandwidthGbps: 400, latencyUs: 5, oversubscription: 1 },
-        inNetworkReduction: false,
+        ...{ inNetworkReduction: false, tiers: [] },
       },
-      host: null,
-      storage: null,
-      price: null,
+      ...{ host: null, storage: null, price: null },
     },
     job: {
       ...{ kind: 'training', task: 'pretrain', globalBatchSize: 512, seqLen: 8192, tokens: 1e12 },

@@ -43,7 +43,8 @@ export function processorOf(problem: Problem): Processor {
     },
     matmul,
     attention,
-    matmulSlowdown,
+    // a part that borrows its curves may reach less than their owner
+    matmulSlowdown: matmulSlowdown * device.matmulSlowdown,
     attentionSlowdown,
     memoryEfficiency,
     optimizerEfficiency,

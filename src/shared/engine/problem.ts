@@ -2,37 +2,20 @@
  * The planning problem in SI units: the one form in which the engine sees a scenario. Plain data, so that it can be
  * cloned into a worker.
  */
-import { GB, GIB, TERA } from '../units.ts';
 import type { Accelerator, Constraints, Model, PlanInput, Scenario } from '../schema/index.ts';
 import type { Calibration } from './calibration/index.ts';
+import {
+  assumedOf,
+  toDevice,
+  toHost,
+  toNetwork,
+  withOverrides,
+  type Device,
+  type Host,
+  type Network,
+} from './device.ts';
 
-/** One accelerator. Rates are dense peaks and per direction. */
-export interface Device {
-  id: string;
-  name: string;
-  peakFlopsPerSecond: number;
-  memoryBytes: number;
-  usableMemoryBytes: number;
-  memoryBytesPerSecond: number;
-  numMultiprocessors: number;
-  powerWatts: number;
-  /** Scale-up bandwidth that its collectives were measured with, per direction. */
-  ratedScaleUpBytesPerSecond: number;
-  /** Key into the kernel curves; the curves of the nearest measured part where it has none of its own. */
-  kernelCurves: string;
-}
-
-/** The links of a cluster, per accelerator and direction. */
-export interface Network {
-  numAccelerators: number;
-  acceleratorsPerNode: number;
-  /** Accelerators that reach each other over scale-up links. */
-  scaleUpDomainSize: number;
-  scaleUpBytesPerSecond: number;
-  /** All NICs of one accelerator together, after oversubscription. */
-  scaleOutBytesPerSecond: number;
-  scaleOutLatencySeconds: number;
-}
+export type { Device, Host, Network } from './device.ts';
 
 export interface Workload {
   globalBatchSize: number;
@@ -52,6 +35,7 @@ export interface Problem {
   model: Model;
   device: Device;
   network: Network;
+  host: Host;
   workload: Workload;
   constraints: Constraints;
   objective: Scenario['objective'];
@@ -81,11 +65,6 @@ export function stackYearOf(version: string | null): number {
   return CURRENT_STACK_YEAR;
 }
 
-/** Curves for parts that no kernels were measured on; said in `assumed`. */
-const FALLBACK_CURVES = 'a100-sxm';
-/** The links that those curves' collectives ran over: NVLink 3, per direction (NVIDIA A100 datasheet, 2021). */
-const FALLBACK_SCALE_UP = 300 * GB;
-
 const bytesOf = { bf16: 2, fp16: 2, fp32: 4 } as const;
 
 /** Adam with fp32 master weights and two fp32 moments (12 B); fp16 gradients need an fp32 copy as well (4 B). */
@@ -95,36 +74,6 @@ function optimizerBytes(gradients: Scenario['job']['precision']['gradients'], we
 }
 
 type HalfPrecision = Workload['compute'];
-
-function toDevice(accelerator: Accelerator, compute: HalfPrecision): Device {
-  const peakTflops = accelerator.peakTflops[compute];
-  if (peakTflops === null) throw new Error(`precision ${compute} reached the engine for ${accelerator.id}`);
-  return {
-    id: accelerator.id,
-    name: accelerator.name,
-    peakFlopsPerSecond: peakTflops * TERA,
-    memoryBytes: accelerator.memoryGiB * GIB,
-    usableMemoryBytes: accelerator.usableMemoryGiB * GIB,
-    memoryBytesPerSecond: accelerator.memoryBandwidthGBps * GB,
-    numMultiprocessors: accelerator.numMultiprocessors,
-    powerWatts: accelerator.powerW,
-    ratedScaleUpBytesPerSecond:
-      accelerator.kernelCurves === null ? FALLBACK_SCALE_UP : accelerator.scaleUp.bandwidthGBps * GB,
-    kernelCurves: accelerator.kernelCurves ?? FALLBACK_CURVES,
-  };
-}
-
-function toNetwork({ numAccelerators, acceleratorsPerNode, scaleUp, scaleOut }: Scenario['cluster']): Network {
-  const nicBytesPerSecond = (scaleOut.bandwidthGbps * scaleOut.nicsPerAccelerator * 1e9) / 8;
-  return {
-    numAccelerators,
-    acceleratorsPerNode,
-    scaleUpDomainSize: Math.min(scaleUp.domainSize, numAccelerators),
-    scaleUpBytesPerSecond: scaleUp.bandwidthGBps * GB,
-    scaleOutBytesPerSecond: nicBytesPerSecond / scaleOut.oversubscription,
-    scaleOutLatencySeconds: scaleOut.latencyUs * 1e-6,
-  };
-}
 
 function toWorkload(job: Scenario['job'], compute: HalfPrecision): Workload {
   return {
@@ -142,7 +91,7 @@ function toWorkload(job: Scenario['job'], compute: HalfPrecision): Workload {
 /** The problem that a resolved scenario poses. Throws only on a bug (an unsupported precision was let through). */
 export function toProblem(
   scenario: Scenario,
-  accelerator: Accelerator,
+  catalogAccelerator: Accelerator,
   calibration: Calibration,
   referenceLabel = 'your plan',
 ): Problem {
@@ -150,11 +99,13 @@ export function toProblem(
   const { compute } = job.precision;
   if (compute !== 'bf16' && compute !== 'fp16') throw new Error(`precision ${compute} reached the engine`);
   const { price } = cluster;
-  const isBorrowed = accelerator.kernelCurves === null;
+  const accelerator = withOverrides(catalogAccelerator, cluster);
+  const device = toDevice(accelerator, cluster, compute, calibration);
   return {
     model,
-    device: toDevice(accelerator, compute),
-    network: toNetwork(cluster),
+    device,
+    network: toNetwork(cluster, accelerator),
+    host: toHost(cluster, accelerator),
     workload: toWorkload(job, compute),
     constraints: scenario.constraints,
     objective: scenario.objective,
@@ -162,8 +113,6 @@ export function toProblem(
     referencePlan: scenario.plan,
     referenceLabel,
     calibration,
-    assumed: isBorrowed
-      ? [`kernel efficiency of ${accelerator.name}: no kernels were measured on it, the A100's are taken`]
-      : [],
+    assumed: assumedOf(accelerator, device),
   };
 }

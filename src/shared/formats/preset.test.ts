@@ -53,12 +53,22 @@ describe('presetScenario', () => {
   test('any model and accelerator of the catalog make a scenario with a stated job', () => {
     for (const model of catalog.models)
       for (const accelerator of catalog.accelerators) {
-        const { scenario, assumed } = presetScenario(`preset:${model.id}@24x${accelerator.id}`, catalog);
-        expect(scenario.job.globalBatchSize % 3).toBe(0); // 24 = 8 · 3: batches that 3 ranks share
+        if (accelerator.scaleOut.nicsPerAccelerator === 0) continue; // machines of them are not connected
+        const { scenario, assumed } = presetScenario(`preset:${model.id}@48x${accelerator.id}`, catalog);
+        expect(scenario.job.globalBatchSize % 3).toBe(0); // 48 = 16 · 3: batches that 3 ranks share
         expect(assumed.join()).toMatch(/job:.*cluster:/);
       }
     const { scenario } = presetScenario('preset:mistral-7b@64xh100', catalog);
     expect(scenario.job).toMatchObject({ globalBatchSize: 1024, seqLen: 4096, tokens: 20 * 7_248_023_552 });
+  });
+
+  test('a part without bf16 units is planned in fp16, and that is said', () => {
+    const { scenario, assumed } = presetScenario('preset:gpt-22b@64xv100', catalog);
+    expect(scenario.job.precision).toMatchObject({ compute: 'fp16', weights: 'fp16' });
+    expect(assumed[0]).toContain('fp16, because NVIDIA V100');
+    const onTpu = presetScenario('preset:gpt-1t@64xtpu-v4', catalog);
+    expect(onTpu.scenario.job.precision).toMatchObject({ compute: 'bf16', weights: 'bf16' });
+    expect(onTpu.assumed[0]).toContain('bf16, because Google TPU v4');
   });
 
   test.each([
@@ -68,6 +78,7 @@ describe('presetScenario', () => {
     ['preset:', 'unknown-preset', 'preset', /./],
     ['preset:gpt-1t@0xh100', 'unknown-preset', 'preset', /./],
     ['preset:gpt-1t@12xh100', 'invalid-field', 'cluster.numAccelerators', /16/],
+    ['preset:gpt-1t@16xrtx-4090', 'invalid-field', 'cluster.scaleOut.nicsPerAccelerator', /at most 8/],
     ['preset:gpt-1t@99999999xh100', 'invalid-field', 'cluster.numAccelerators', /4.?194.?304/],
   ])('%s is refused with field and remedy', (text, code, field, remedy) => {
     expect(() => presetScenario(text, catalog)).toThrow(

@@ -122,6 +122,18 @@ function jobOf(
   };
 }
 
+/** bf16 and fp16 stand in for each other where a part has units for one alone (V100, TPU v4). */
+function computable(named: ReturnType<typeof jobOf>, accelerator: Accelerator): ReturnType<typeof jobOf> {
+  const { peakTflops, name } = accelerator;
+  const wanted = named.job.precision?.compute ?? 'bf16';
+  const compute = wanted === 'fp16' ? 'bf16' : 'fp16';
+  if (peakTflops[wanted] !== null || peakTflops[compute] === null) return named;
+  const gradients = named.job.precision?.gradients ?? 'fp32';
+  const precision = { compute, weights: compute, gradients: gradients === wanted ? compute : gradients } as const;
+  const assumed = `${named.assumed}; in ${compute}, because ${name} has no ${wanted} units`;
+  return { job: { ...named.job, precision: { ...named.job.precision, ...precision } }, assumed };
+}
+
 function plannedPreset({ id, model, publishedParameters }: ModelPreset): PlannedModel {
   return {
     fields: { preset: id },
@@ -135,8 +147,9 @@ function composed(
   catalog: Catalog,
   model: PlannedModel,
   { accelerator, count }: { accelerator: Accelerator; count: number },
-  { job, assumed }: { job: JobInput | Scenario['job']; assumed: string },
+  named: { job: JobInput | Scenario['job']; assumed: string },
 ): PresetScenario {
+  const { job, assumed } = computable(named, accelerator);
   const scenario = resolveScenario(
     {
       format: SCENARIO_FORMAT,

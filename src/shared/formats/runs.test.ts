@@ -184,7 +184,7 @@ describe('a row is skipped, with its reason', () => {
     ['single precision', { 'parallel.precision': 'tf32' }, /precision tf32/],
     ['no vocabulary', { 'model.vocab': null }, /unknown: model\.vocab/],
     ['no split', { 'parallel.tp': null, 'parallel.mbs': null }, /unknown: parallel\.tp, parallel\.mbs/],
-    ['an accelerator of no catalog', { 'cluster.gpu': 'TPU-v4' }, /accelerator TPU-v4 is not in the catalog/],
+    ['an accelerator of no catalog', { 'cluster.gpu': 'TPU-v1' }, /accelerator TPU-v1 is not in the catalog/],
     [
       'recomputation unknown in an old stack',
       { framework_version: '2021', 'parallel.recompute': null },

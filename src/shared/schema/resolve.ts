@@ -51,10 +51,11 @@ export function clusterDefaults(accelerator: Accelerator): Omit<Cluster, 'numAcc
   return {
     preset: null,
     accelerator: accelerator.id,
+    acceleratorOverrides: null,
     acceleratorsPerNode: accelerator.acceleratorsPerNode,
     scaleUp: accelerator.scaleUp,
     // latency and topology are the network's, not the accelerator's: a full-bisection fabric with 5 µs is the default
-    scaleOut: { ...accelerator.scaleOut, latencyUs: 5, oversubscription: 1, inNetworkReduction: false },
+    scaleOut: { ...accelerator.scaleOut, latencyUs: 5, oversubscription: 1, inNetworkReduction: false, tiers: [] },
     host: null,
     storage: null,
     price: accelerator.price,
@@ -77,8 +78,14 @@ function resolveModel(input: ScenarioInput['model'], presets: Presets, issues: I
   return parsePart(modelSchema, merged, 'model', issues);
 }
 
+/** A scale-up domain that is the node grows and shrinks with it, where only the node's size is given. */
+function domainOf(accelerator: Accelerator, acceleratorsPerNode: number | undefined): Partial<Cluster['scaleUp']> {
+  const isNode = accelerator.scaleUp.domainSize === accelerator.acceleratorsPerNode;
+  return isNode && acceleratorsPerNode !== undefined ? { domainSize: acceleratorsPerNode } : {};
+}
+
 function withoutHardware(cluster: ClusterInput): ClusterInput {
-  const own = new Set(['accelerator', 'acceleratorsPerNode', 'scaleUp', 'scaleOut', 'price']);
+  const own = new Set(['accelerator', 'acceleratorOverrides', 'acceleratorsPerNode', 'scaleUp', 'scaleOut', 'price']);
   return Object.fromEntries(Object.entries(cluster).filter(([field]) => !own.has(field)));
 }
 
@@ -107,7 +114,12 @@ function resolveCluster(input: ScenarioInput['cluster'], presets: Presets, issue
     ...present(input),
     preset: preset?.id ?? null,
     accelerator: accelerator.id,
-    scaleUp: { ...defaults.scaleUp, ...present(given.scaleUp ?? {}), ...present(input.scaleUp ?? {}) },
+    scaleUp: {
+      ...defaults.scaleUp,
+      ...domainOf(accelerator, input.acceleratorsPerNode ?? given.acceleratorsPerNode),
+      ...present(given.scaleUp ?? {}),
+      ...present(input.scaleUp ?? {}),
+    },
     scaleOut: { ...defaults.scaleOut, ...present(given.scaleOut ?? {}), ...present(input.scaleOut ?? {}) },
   };
   return parsePart(clusterSchema, merged, 'cluster', issues);
@@ -125,6 +137,21 @@ function resolveJob(input: ScenarioInput['job'], issues: Issue[]): Scenario['job
   return parsePart(jobSchema as z.ZodType<Scenario['job']>, merged, 'job', issues);
 }
 
+/** Name and peaks of the accelerator as the scenario overrides them. */
+function customised(accelerator: Accelerator, { acceleratorOverrides }: Cluster): Accelerator {
+  const { name = accelerator.name, peakTflops = {} } = acceleratorOverrides ?? {};
+  return { ...accelerator, name, peakTflops: { ...accelerator.peakTflops, ...present(peakTflops) } };
+}
+
+function noUnits({ name, peakTflops }: Accelerator, { precision }: Scenario['job']): Issue {
+  const usable = (['bf16', 'fp16'] as const).filter((kind) => peakTflops[kind] !== null);
+  const remedy =
+    usable.length === 0
+      ? 'Use another accelerator.'
+      : `Use ${usable.join(' or ')}${usable.includes('bf16') ? '' : ' (with loss scaling)'}.`;
+  return { path: 'job.precision.compute', message: `${name} has no ${precision.compute} units`, remedy };
+}
+
 /** What a later version will plan; refusing is better than planning something else in silence. */
 function unsupported(job: Scenario['job'], accelerator: Accelerator): Issue[] {
   const issues: Issue[] = [];
@@ -136,12 +163,7 @@ function unsupported(job: Scenario['job'], accelerator: Accelerator): Issue[] {
       message: `${job.precision.compute} training is not planned by this version`,
       remedy: 'Use bf16 or fp16.',
     });
-  else if (accelerator.peakTflops[job.precision.compute] === null)
-    issues.push({
-      path: 'job.precision.compute',
-      message: `${accelerator.name} has no ${job.precision.compute} tensor units`,
-      remedy: 'Use a precision that the accelerator computes in.',
-    });
+  else if (accelerator.peakTflops[job.precision.compute] === null) issues.push(noUnits(accelerator, job));
   return issues;
 }
 
@@ -175,6 +197,14 @@ function inconsistent(model: Model, cluster: Cluster): Issue[] {
       message: `must fill whole nodes of ${cluster.acceleratorsPerNode}, found ${cluster.numAccelerators}`,
       remedy: `Use ${Math.ceil(cluster.numAccelerators / cluster.acceleratorsPerNode) * cluster.acceleratorsPerNode}.`,
     });
+  const { scaleUp, scaleOut, acceleratorsPerNode, numAccelerators } = cluster;
+  const linked = Math.max(acceleratorsPerNode, scaleUp.domainSize);
+  if (numAccelerators > linked && scaleOut.nicsPerAccelerator * scaleOut.bandwidthGbps === 0)
+    issues.push({
+      path: 'cluster.scaleOut.nicsPerAccelerator',
+      message: `nothing connects more than ${linked} accelerators: there are no NICs, or their bandwidth is 0`,
+      remedy: `Give NICs and their bandwidth, or use at most ${linked} accelerators.`,
+    });
   return issues;
 }
 
@@ -199,7 +229,7 @@ export function resolveScenario(input: ScenarioInput, presets: Presets): Scenari
         remedy: 'Use throughput, time, cost, energy or memory-headroom.',
       },
     ]);
-  const missing = unsupported(job, findAccelerator(presets, cluster.accelerator));
+  const missing = unsupported(job, customised(findAccelerator(presets, cluster.accelerator), cluster));
   if (missing.length > 0) throw inputError('unsupported', 'scenario', missing);
   return { ...input, model, cluster, job };
 }

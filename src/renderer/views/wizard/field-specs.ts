@@ -1,121 +1,7 @@
 /** The fields of the wizard's steps, and where each is. */
+import { clusterGroups, ownHardwareGroup } from './cluster-fields.ts';
 import { choices, type FieldGroup } from './field-types.ts';
 import { modelGroups } from './model-fields.ts';
-
-export const clusterGroups: readonly FieldGroup[] = [
-  {
-    title: 'Accelerators',
-    fields: [
-      { path: 'cluster.numAccelerators', kind: 'count', label: 'Accelerators', help: 'In all. Whole nodes.' },
-      { path: 'cluster.acceleratorsPerNode', kind: 'count', label: 'Per node' },
-    ],
-  },
-  {
-    title: 'Scale-up links (NVLink and its like)',
-    fields: [
-      {
-        path: 'cluster.scaleUp.domainSize',
-        kind: 'count',
-        label: 'Domain size',
-        unit: 'accelerators',
-        help: 'How many reach each other over these links.',
-      },
-      {
-        path: 'cluster.scaleUp.bandwidthGBps',
-        kind: 'number',
-        label: 'Bandwidth',
-        unit: 'GB/s',
-        help: 'Per accelerator and direction.',
-      },
-      {
-        path: 'cluster.scaleUp.kind',
-        kind: 'choice',
-        label: 'Wiring',
-        choices: choices(
-          ['switched', 'Switched (NVSwitch)'],
-          ['ring', 'Ring'],
-          ['torus', 'Torus'],
-          ['pairwise', 'Pairs only'],
-        ),
-      },
-    ],
-  },
-  {
-    title: 'Scale-out network',
-    fields: [
-      {
-        path: 'cluster.scaleOut.nicsPerAccelerator',
-        kind: 'number',
-        label: 'NICs per accelerator',
-        help: 'One half when two share one.',
-      },
-      {
-        path: 'cluster.scaleOut.bandwidthGbps',
-        kind: 'number',
-        label: 'Bandwidth per NIC',
-        unit: 'Gb/s',
-        help: 'Per direction, in gigabits.',
-      },
-      { path: 'cluster.scaleOut.latencyUs', kind: 'number', label: 'Latency', unit: 'µs' },
-      {
-        path: 'cluster.scaleOut.oversubscription',
-        kind: 'number',
-        label: 'Oversubscription',
-        unit: ': 1',
-        help: '1 is full bisection; 2 halves what crosses the fabric.',
-      },
-      {
-        path: 'cluster.scaleOut.inNetworkReduction',
-        kind: 'toggle',
-        label: 'Reduction in the switches',
-        help: 'SHARP and its like.',
-      },
-    ],
-  },
-  {
-    title: 'Price',
-    optional: {
-      path: 'cluster.price',
-      label: 'Count what it costs',
-      help: 'Without a price, plans have no cost.',
-      initial: { currency: 'USD', perAcceleratorHour: 2, source: 'user', date: null },
-    },
-    fields: [
-      { path: 'cluster.price.perAcceleratorHour', kind: 'number', label: 'Price', unit: 'per accelerator-hour' },
-      { path: 'cluster.price.currency', kind: 'text', label: 'Currency', help: 'Three letters, e.g. USD or EUR.' },
-      { path: 'cluster.price.source', kind: 'text', label: 'Where the price comes from' },
-      { path: 'cluster.price.date', kind: 'text', nullable: true, label: 'As of', help: 'Date of the price.' },
-    ],
-  },
-  {
-    title: 'Host',
-    isFolded: true,
-    optional: {
-      path: 'cluster.host',
-      label: 'Host memory is known',
-      help: 'Needed for offloading, by later versions.',
-      initial: { memoryGiB: 2048, linkGBps: 64 },
-    },
-    fields: [
-      { path: 'cluster.host.memoryGiB', kind: 'number', label: 'Memory per node', unit: 'GiB' },
-      { path: 'cluster.host.linkGBps', kind: 'number', label: 'Link per accelerator', unit: 'GB/s' },
-    ],
-  },
-  {
-    title: 'Storage',
-    isFolded: true,
-    optional: {
-      path: 'cluster.storage',
-      label: 'Storage is known',
-      help: 'Needed for checkpoints, by later versions.',
-      initial: { readGBps: 100, writeGBps: 100 },
-    },
-    fields: [
-      { path: 'cluster.storage.readGBps', kind: 'number', label: 'Read', unit: 'GB/s' },
-      { path: 'cluster.storage.writeGBps', kind: 'number', label: 'Write', unit: 'GB/s' },
-    ],
-  },
-];
 
 export const jobGroups: readonly FieldGroup[] = [
   {
@@ -255,7 +141,7 @@ export const steps = [
 ] as const;
 export type StepId = (typeof steps)[number]['id'];
 
-const allGroups = [modelGroups, clusterGroups, jobGroups, constraintGroups].flat();
+const allGroups = [modelGroups, clusterGroups, [ownHardwareGroup], jobGroups, constraintGroups].flat();
 
 /** What a path is called on the page. */
 export function labelOf(path: string): string {

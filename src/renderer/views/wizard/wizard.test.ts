@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { schemaPaths } from '../../test/schema-paths.ts';
-import { clusterGroups, constraintGroups, jobGroups, labelOf, notesGroup, stepOf } from './field-specs.ts';
+import { clusterGroups, ownHardwareGroup } from './cluster-fields.ts';
+import { constraintGroups, jobGroups, labelOf, notesGroup, stepOf } from './field-specs.ts';
 import { modelGroups } from './model-fields.ts';
 import { parseNumber, parsePercent, showCount, showNumber, showPercent } from './numbers.ts';
 
@@ -29,13 +30,14 @@ describe('numbers in fields', () => {
 
 test('every field of the schema that this version plans can be edited', () => {
   const shown = new Set(
-    [...modelGroups, ...clusterGroups, ...jobGroups, ...constraintGroups, notesGroup].flatMap((group) =>
-      group.fields.map((field) => field.path),
+    [...modelGroups, ...clusterGroups, ...jobGroups, ...constraintGroups, notesGroup, ownHardwareGroup].flatMap(
+      (group) => group.fields.map((field) => field.path),
     ),
   );
   const elsewhere = [
     ...['format', 'version', 'name', 'plan', 'results', 'job.kind', 'constraints.pin', 'constraints.exclude'],
     ...['model.preset', 'model.name', 'cluster.preset', 'cluster.name', 'cluster.accelerator'],
+    'cluster.scaleOut.tiers', // TierFields.vue
     // imported with a model file and shown as text; a name that some routers have
     ...['model.layerKinds', 'model.layerPattern', 'model.moe', 'model.mla', 'model.moe.router'],
   ];

@@ -35,8 +35,8 @@ const SCALE_UP_HOP_SECONDS = 8e-6;
 
 export function linksOf(problem: Problem): Links {
   const { network, device, calibration } = problem;
-  const curves = calibration.kernels.accelerators[device.kernelCurves];
-  if (curves === undefined) throw new Error(`no kernel curves for ${device.kernelCurves}`);
+  const curves = calibration.kernels.accelerators[device.collectiveCurves];
+  if (curves === undefined) throw new Error(`no collective curves for ${device.collectiveCurves}`);
   const { scaleUpEfficiency, scaleOutEfficiency } = calibration.parameters;
   return {
     collectives: curves.collective,

@@ -44,6 +44,8 @@ export interface Choices {
   numAccelerators?: number;
   scaleUp?: Partial<Scenario['cluster']['scaleUp']>;
   scaleOut?: Partial<Scenario['cluster']['scaleOut']>;
+  acceleratorOverrides?: Scenario['cluster']['acceleratorOverrides'];
+  acceleratorsPerNode?: number;
   price?: number | null;
   globalBatchSize?: number;
   seqLen?: number;
@@ -61,14 +63,16 @@ function clusterOf(choices: Choices): Scenario['cluster'] {
   return {
     preset: null,
     accelerator: id,
+    acceleratorOverrides: choices.acceleratorOverrides ?? null,
     numAccelerators: choices.numAccelerators ?? 8,
-    acceleratorsPerNode: accelerator.acceleratorsPerNode,
+    acceleratorsPerNode: choices.acceleratorsPerNode ?? accelerator.acceleratorsPerNode,
     scaleUp: { ...accelerator.scaleUp, ...choices.scaleUp },
     scaleOut: {
       ...accelerator.scaleOut,
       latencyUs: 5,
       oversubscription: 1,
       inNetworkReduction: false,
+      tiers: [],
       ...choices.scaleOut,
     },
     host: null,
