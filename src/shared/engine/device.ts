@@ -33,6 +33,8 @@ export interface Device {
   kernelCurves: string;
   /** The same for collectives: a part without a switch borrows those of one whose switch does not reduce. */
   collectiveCurves: string;
+  /** Its collectives were measured over PCIe, in a node without other links. */
+  isMeasuredOverPcie: boolean;
   /** Time of a matmul over that of the curve: above 1 where the part's best matmul stays behind a borrowed curve. */
   matmulSlowdown: number;
 }
@@ -170,6 +172,7 @@ export function toDevice(
     ratedScaleUpBytesPerSecond: rated * GB,
     kernelCurves,
     collectiveCurves,
+    isMeasuredOverPcie: collectiveCurves === PCIE_CURVES,
   };
   return { ...device, matmulSlowdown: matmulSlowdownOf(accelerator, device, calibration) };
 }

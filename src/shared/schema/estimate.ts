@@ -58,7 +58,8 @@ export const communicationSchema = z.strictObject({
   label: z.string(),
   group: z.string(),
   groupSize: z.int(),
-  placement: z.enum(['scale-up', 'scale-out']),
+  /** The slowest links on the way: `node` = PCIe inside a node. */
+  placement: z.enum(['scale-up', 'node', 'scale-out']),
   operation: z.string(),
   callsPerStep: z.number(),
   bytesPerCall: z.number(),

@@ -51,6 +51,12 @@ export function busFactor(op: CollectiveOp, numRanks: number): number {
   return op === 'allReduce' ? 2 * share : share;
 }
 
+/** Seconds that one step of a ring takes besides its bytes, for that part of the array per rank. */
+export function ringStepSeconds(curve: CollectiveCurve, rankBytes: number): number {
+  const bulkShare = 1 / (1 + (curve.bulkRankBytes / rankBytes) ** BULK_SHARPNESS);
+  return curve.stepSeconds + bulkShare * curve.bulkStepSeconds;
+}
+
 /**
  * Seconds of one collective inside a node; 0 for one rank or an empty array.
  *
@@ -64,8 +70,7 @@ export function collectiveSeconds(curves: CollectiveCurves, call: CollectiveCall
   if (numRanks <= 1 || bytes <= 0) return 0;
   const curve = curves[op];
   const steps = op === 'allReduce' ? 2 * (numRanks - 1) : numRanks - 1;
-  const bulkShare = 1 / (1 + (curve.bulkRankBytes / (bytes / numRanks)) ** BULK_SHARPNESS);
-  const stepSeconds = curve.stepSeconds + bulkShare * curve.bulkStepSeconds;
+  const stepSeconds = ringStepSeconds(curve, bytes / numRanks);
   const transfer = (busFactor(op, numRanks) * bytes) / busBandwidth(curve.busBandwidths, numRanks);
   return curve.baseSeconds + steps * stepSeconds + transfer + 2 * Math.sqrt(transfer * curve.fillSeconds);
 }

@@ -12,7 +12,7 @@ import type { DeviceRates, MatmulCurve } from './matmul.ts';
 
 export { attentionSeconds, causalAttentionFlops } from './attention.ts';
 export type { AttentionCurve, AttentionShape } from './attention.ts';
-export { busFactor, collectiveSeconds } from './collective.ts';
+export { busFactor, collectiveSeconds, ringStepSeconds } from './collective.ts';
 export type { BusBandwidth, CollectiveCall, CollectiveCurve, CollectiveCurves, CollectiveOp } from './collective.ts';
 export { castSeconds, matmulAlignmentFactor, matmulSeconds } from './matmul.ts';
 export type { DeviceRates, MatmulCurve, MatmulShape } from './matmul.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { busFactor, type CollectiveOp } from '../kernels/index.ts';
+import type { CollectiveOp } from '../kernels/index.ts';
 import { problemOf } from '../testing/problems.ts';
 import { groupOf, groupSeconds, linksOf, placementOf, sendPlacement, sendSeconds } from './index.ts';
 
@@ -27,16 +27,6 @@ describe('groupSeconds', () => {
       fc.property(links, op, group, bytes, bytes, (wires, name, ranks, size, more) => {
         const [small, large] = [size, size + more].map((total) => groupSeconds(wires, name, ranks, total));
         expect(small).toBeLessThanOrEqual(large! * (1 + 1e-9));
-      }),
-    );
-  });
-
-  test('never beats the NICs across domains', () => {
-    fc.assert(
-      fc.property(links, op, group, bytes, (wires, name, ranks, size) => {
-        fc.pre(placementOf(ranks) === 'scale-out');
-        const least = (busFactor(name, ranks.size) * size) / (ranks.ranksPerDomain * wires.scaleOutBytesPerSecond);
-        expect(groupSeconds(wires, name, ranks, size)).toBeGreaterThanOrEqual(least * (1 - 1e-12));
       }),
     );
   });
@@ -71,15 +61,15 @@ describe('groupOf', () => {
     [8, 6, 1, 2, 'scale-out'],
   ])('of a domain of %d: %d ranks %d apart keep %d together, over %s', (domain, size, stride, perDomain, placement) => {
     const ranks = groupOf(domain, size, stride);
-    expect(ranks).toEqual({ size, ranksPerDomain: perDomain });
+    expect(ranks).toMatchObject({ size, ranksPerDomain: perDomain });
     expect(placementOf(ranks)).toBe(placement);
   });
 });
 
 describe('groups of a whole cluster', () => {
   test('two ranks far apart are together where one domain holds all', () => {
-    expect(groupOf(8, 2, 6, 8)).toEqual({ size: 2, ranksPerDomain: 2 });
-    expect(groupOf(8, 2, 12, 16)).toEqual({ size: 2, ranksPerDomain: 1 });
+    expect(groupOf(8, 2, 6, 8)).toMatchObject({ size: 2, ranksPerDomain: 2 });
+    expect(groupOf(8, 2, 12, 16)).toMatchObject({ size: 2, ranksPerDomain: 1 });
   });
 
   test.each([
