@@ -8,8 +8,8 @@
 import type { LayerKind, MemoryCategory, Model, Plan, StageMemory } from '../schema/index.ts';
 import { GIB } from '../units.ts';
 import type { Problem } from './problem.ts';
-import { schedules, type PlannedSchedule } from './pipeline/schedules/index.ts';
-import { ranksOf, type RankContent } from './stages.ts';
+import { pipelineShape, scheduleOf } from './pipeline/schedules/index.ts';
+import { residentRanksOf, type RankContent } from './stages.ts';
 import { layerTensors } from './workload/layer.ts';
 import { stackOf } from '../layer-stack.ts';
 import { paddedVocabSize, rankParameters } from './workload/parameters.ts';
@@ -69,6 +69,13 @@ function stateItems(problem: Problem, plan: Plan, parameters: number): MemoryIte
       source,
     },
   ];
+}
+
+/** Weights of earlier updates that micro-batches in flight still work with. */
+function weightVersionItems({ workload }: Problem, versions: number, parameters: number): MemoryItem[] {
+  if (versions === 0) return [];
+  const bytes = versions * workload.weightBytesPerParameter * parameters;
+  return [{ category: 'weights', label: 'Earlier version of the weights', bytes, source: 'docs/MODEL.md §6' }];
 }
 
 /** Activations beyond the layers: embedding output on the first stage, norm, head input and logits on the last. */
@@ -141,7 +148,7 @@ function workspaceItems(problem: Problem, plan: Plan, working: number, activatio
 function layerItems(problem: Problem, plan: Plan, rank: RankContent, inFlight: number) {
   const { model, workload } = problem;
   const stack = stackOf(model);
-  const { label } = schedules[plan.schedule.name as PlannedSchedule];
+  const { label } = scheduleOf(plan);
   const items: MemoryItem[] = [];
   let working = 0;
   stack.kinds.forEach((kind, index) => {
@@ -163,12 +170,12 @@ function layerItems(problem: Problem, plan: Plan, rank: RankContent, inFlight: n
 /** Every item of memory on one accelerator of stage `stageIndex` (0-based) at its peak. The plan must be valid. */
 export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: number): MemoryItem[] {
   const { model, workload } = problem;
-  const rank = ranksOf(model, plan)?.[stageIndex];
+  const rank = residentRanksOf(model, plan)?.[stageIndex];
   if (rank === undefined) throw new Error(`memory of an invalid layout: ${JSON.stringify(plan.layout)}`);
   const place = { isFirst: rank.hasEmbedding, isLast: rank.hasHead };
   const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
-  const schedule = schedules[plan.schedule.name as PlannedSchedule];
-  const inFlight = schedule.inFlight({ pp: plan.pp, numMicroBatches, vpp: plan.vpp }, stageIndex);
+  const schedule = scheduleOf(plan);
+  const inFlight = schedule.inFlight(pipelineShape(plan, numMicroBatches), stageIndex);
   const layers = layerItems(problem, plan, rank, inFlight);
   const items = [...layers.items, ...endItems(problem, plan, place, inFlight)];
   const activations = items
@@ -177,6 +184,7 @@ export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: numbe
   const { dense, experts } = rankParameters(model, plan, rank.counts, place);
   return [
     ...stateItems(problem, plan, dense + experts),
+    ...weightVersionItems(problem, schedule.weightVersions - 1, dense + experts),
     ...items,
     ...workspaceItems(problem, plan, layers.working, activations),
   ];
@@ -203,7 +211,9 @@ export function stageMemory(problem: Problem, plan: Plan, stageIndex: number): S
 /** The stage that holds most. */
 export function fullestStage(problem: Problem, plan: Plan): StageMemory {
   let fullest = stageMemory(problem, plan, 0);
-  const isUniform = plan.layout === null && stackOf(problem.model).kinds.length === 1;
+  const { placement, modelCopies } = scheduleOf(plan);
+  const isFalling = placement !== 'down-and-up' && modelCopies === 1;
+  const isUniform = isFalling && plan.layout === null && stackOf(problem.model).kinds.length === 1;
   // in-flight micro-batches fall from the first stage to the last: of equal middle stages the second holds most
   const others = isUniform ? [1, plan.pp - 1] : Array.from({ length: plan.pp }, (_, stage) => stage);
   for (const stageIndex of new Set(others)) {

@@ -16,6 +16,11 @@ function completeRecompute({ mode = 'none', modules = [], layersPerStage = null 
   return { mode, modules: modules.length === 0 ? ['core-attention'] : modules, layersPerStage };
 }
 
+/** Chunks per rank where a plan names none: two for schedules that run down and up again, else one. */
+function defaultChunks(name: string | undefined): number {
+  return name !== undefined && isPlannedSchedule(name) && schedules[name].needs.chunks === 'two' ? 2 : 1;
+}
+
 /**
  * The full plan from a partial one. What is absent takes the default of the scenario's framework and its year; dp is
  * what the other degrees leave of the cluster (rounded down where they do not divide: a rule then names the fault).
@@ -26,7 +31,7 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
   const tp = input.tp ?? 1;
   const pp = input.pp ?? 1;
   const cp = input.cp ?? 1;
-  const vpp = input.vpp ?? 1;
+  const vpp = input.vpp ?? defaultChunks(input.schedule?.name);
   const dp = input.dp ?? Math.max(1, Math.floor(problem.network.numAccelerators / (tp * pp * cp)));
   return {
     tp,

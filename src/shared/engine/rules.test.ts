@@ -45,7 +45,35 @@ const broken: [rule: string, path: string, choices: Choices, input: PlanInput, s
   ['not-modelled', 'cp', {}, { cp: 2 }, /context parallelism/],
   ['not-modelled', 'ep', {}, { ep: 2 }, /expert parallelism/],
   ['not-modelled', 'etp', {}, { etp: 2 }, /expert tensor parallelism/],
-  ['not-modelled', 'schedule.name', {}, { pp: 2, schedule: { name: 'zb-h1' } }, /the schedule zb-h1/],
+  [
+    'interleaving-divides-batch',
+    'microBatchSize',
+    { globalBatchSize: 20 },
+    { pp: 2, dp: 4, schedule: { name: 'dualpipe' } },
+    /the 5 micro-batches to be a multiple of pp = 2/,
+  ],
+  [
+    'schedule-needs-micro-batches',
+    'microBatchSize',
+    { globalBatchSize: 8 },
+    { pp: 2, dp: 4, schedule: { name: 'zb-h2' } },
+    /at least 3 micro-batches, but there are 2/,
+  ],
+  [
+    'schedule-needs-even-pp',
+    'pp',
+    { model: { numLayers: 9 }, numAccelerators: 9, globalBatchSize: 18 },
+    { pp: 3, schedule: { name: 'dualpipe' } },
+    /pp = 3 is odd/,
+  ],
+  [
+    'schedule-fits-vpp',
+    'schedule.name',
+    {},
+    { pp: 2, vpp: 1, schedule: { name: 'zb-v' } },
+    /two chunks per rank, but vpp = 1/,
+  ],
+  ['not-modelled', 'schedule.name', {}, { pp: 2, schedule: { name: 'custom' } }, /the schedule custom/],
   ['not-modelled', 'sharding.zeroStage', {}, { sharding: { zeroStage: 3 } }, /ZeRO stage 3/],
   ['not-modelled', 'sharding.group', {}, { sharding: { group: { size: 4 } } }, /sharding over a subgroup/],
   [
@@ -64,7 +92,20 @@ const broken: [rule: string, path: string, choices: Choices, input: PlanInput, s
   ],
   ['not-modelled', 'offload', {}, { offload: { optimizer: 0.5 } }, /offload to the host/],
   ['not-modelled', 'rankOrder', {}, { rankOrder: 'tp-pp-dp-cp-ep' }, /rank order/],
-  ['not-modelled', 'schedule.groupSize', {}, { pp: 2, vpp: 2, schedule: { groupSize: 4 } }, /group size other than pp/],
+  [
+    'schedule-group-size',
+    'schedule.groupSize',
+    {},
+    { pp: 4, vpp: 2, schedule: { groupSize: 2 } },
+    /of 2 is below pp = 4/,
+  ],
+  [
+    'schedule-group-size',
+    'schedule.groupSize',
+    {},
+    { pp: 2, schedule: { groupSize: 2 } },
+    /1F1B has no micro-batch group/,
+  ],
   ['not-modelled', 'runtime.cudaGraphs', {}, { runtime: { cudaGraphs: 'full' } }, /CUDA graphs/],
 ];
 
@@ -247,7 +288,7 @@ describe('legal values and nearest plans', () => {
     ['a balanced layout for the layers', { model: { numLayers: 6 } }, { pp: 4 }, { pp: 4, layout: 'Et|(t*2|)*2tL' }],
     ['no chunks without a pipeline', {}, { vpp: 2 }, { vpp: 1, schedule: { name: '1f1b' } }],
     ['micro-batches that divide', {}, { microBatchSize: 3 }, { microBatchSize: 2 }],
-    ['a schedule that is planned', {}, { pp: 2, schedule: { name: 'zb-h1' } }, { pp: 2, schedule: { name: '1f1b' } }],
+    ['a schedule that is planned', {}, { pp: 2, schedule: { name: 'custom' } }, { pp: 2, schedule: { name: '1f1b' } }],
     ['no context parallelism', {}, { cp: 2, tp: 2 }, { cp: 1, tp: 2, dp: 4 }],
   ])('the nearest plan has %s', (_, choices, input, expected) => {
     expect(evaluatePlan(problemOf(choices), input).nearestPlan).toMatchObject(expected);

@@ -9,7 +9,13 @@ import { divisorsOf } from './divisors.ts';
 import { valueAt } from './plan.ts';
 import { balancedLayout, layoutFor } from './layout.ts';
 import { ranksOf } from './stages.ts';
-import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
+import {
+  isPlannedSchedule,
+  pipelineShape,
+  schedules,
+  type PipelineShape,
+  type Schedule,
+} from './pipeline/schedules/index.ts';
 import type { Problem } from './problem.ts';
 
 type Value = number | string | boolean;
@@ -48,6 +54,18 @@ const microBatchCandidates = (problem: Problem) =>
 /** Micro-batches per pipeline and step; a fraction where the batch does not divide. */
 export function numMicroBatchesOf(problem: Problem, plan: Plan): number {
   return problem.workload.globalBatchSize / (plan.dp * plan.microBatchSize);
+}
+
+const setSchedule = (plan: Plan, value: Value): Plan => ({
+  ...plan,
+  schedule: { ...plan.schedule, name: String(value) as Plan['schedule']['name'] },
+});
+
+/** The plan's schedule with the pipeline's shape; null where it is not planned or the batch does not divide. */
+function shapedSchedule(problem: Problem, plan: Plan): { schedule: Schedule; shape: PipelineShape } | null {
+  const numMicroBatches = numMicroBatchesOf(problem, plan);
+  if (!isPlannedSchedule(plan.schedule.name) || !Number.isInteger(numMicroBatches)) return null;
+  return { schedule: schedules[plan.schedule.name], shape: pipelineShape(plan, numMicroBatches) };
 }
 
 const splitRules: Rule[] = [
@@ -156,15 +174,14 @@ const pipelineRules: Rule[] = [
     id: 'schedule-fits-vpp',
     path: 'schedule.name',
     fault: (_, { vpp, schedule }) => {
-      if (vpp > 1 && schedule.name === '1f1b') return `1F1B holds one chunk per rank, but vpp = ${vpp}`;
-      if (vpp === 1 && schedule.name === 'interleaved-1f1b') return 'interleaved 1F1B needs vpp above 1';
-      return null;
+      if (!isPlannedSchedule(schedule.name)) return null;
+      const { label, needs } = schedules[schedule.name];
+      if (needs.chunks === 'one' && vpp > 1) return `${label} holds one chunk per rank, but vpp = ${vpp}`;
+      if (needs.chunks === 'two' && vpp !== 2) return `${label} holds two chunks per rank, but vpp = ${vpp}`;
+      return needs.chunks === 'several' && vpp === 1 ? `${label} needs vpp above 1` : null;
     },
     candidates: () => Object.keys(schedules),
-    set: (plan, value) => ({
-      ...plan,
-      schedule: { ...plan.schedule, name: String(value) as Plan['schedule']['name'] },
-    }),
+    set: setSchedule,
   },
   degreeRule(
     'batch-divides',
@@ -179,12 +196,52 @@ const pipelineRules: Rule[] = [
     'interleaving-divides-batch',
     'microBatchSize',
     (problem, plan) => {
-      const m = numMicroBatchesOf(problem, plan);
-      if (plan.vpp === 1 || !Number.isInteger(m) || m % plan.pp === 0) return null;
-      return `interleaving needs the ${m} micro-batches to be a multiple of pp = ${plan.pp}`;
+      const shaped = shapedSchedule(problem, plan);
+      const multiple = shaped?.schedule.needs.microBatchMultiple?.(shaped.shape) ?? 1;
+      if (shaped === null || shaped.shape.numMicroBatches % multiple === 0) return null;
+      const what = multiple === plan.pp ? `pp = ${plan.pp}` : String(multiple);
+      return `${shaped.schedule.label} needs the ${shaped.shape.numMicroBatches} micro-batches to be a multiple of ${what}`;
     },
     microBatchCandidates,
   ),
+  degreeRule(
+    'schedule-needs-micro-batches',
+    'microBatchSize',
+    (problem, plan) => {
+      const shaped = shapedSchedule(problem, plan);
+      const least = shaped?.schedule.needs.leastMicroBatches?.(shaped.shape) ?? 1;
+      if (shaped === null || shaped.shape.numMicroBatches >= least) return null;
+      return `${shaped.schedule.label} over pp = ${plan.pp} needs at least ${least} micro-batches, but there are ${shaped.shape.numMicroBatches}`;
+    },
+    microBatchCandidates,
+  ),
+  degreeRule(
+    'schedule-needs-even-pp',
+    'pp',
+    (_, { pp, schedule }) => {
+      if (pp % 2 === 0 || !isPlannedSchedule(schedule.name)) return null;
+      const { label, needs }: Schedule = schedules[schedule.name];
+      return needs.isPpEven === true ? `${label} pairs ranks from both ends, but pp = ${pp} is odd` : null;
+    },
+    ({ model, network }) => divisorsOf(model.numLayers).filter((pp) => network.numAccelerators % pp === 0),
+  ),
+  {
+    id: 'schedule-group-size',
+    path: 'schedule.groupSize',
+    fault: (problem, plan) => {
+      const { groupSize, name } = plan.schedule;
+      if (groupSize === null || !isPlannedSchedule(name)) return null;
+      const { label, needs }: Schedule = schedules[name];
+      if (needs.leastGroupSize === undefined) return `${label} has no micro-batch group size`;
+      const least = needs.leastGroupSize(pipelineShape(plan, numMicroBatchesOf(problem, plan)));
+      return groupSize < least ? `a micro-batch group size of ${groupSize} is below pp = ${least}` : null;
+    },
+    candidates: (problem, plan) => ['null', ...divisorsOf(Math.max(1, Math.floor(numMicroBatchesOf(problem, plan))))],
+    set: (plan, value) => ({
+      ...plan,
+      schedule: { ...plan.schedule, groupSize: value === 'null' ? null : Number(value) },
+    }),
+  },
 ];
 
 /** A part of a plan that this version understands but does not model: refused, never planned as something else. */
@@ -216,10 +273,7 @@ const scopeRules: Rule[] = [
     fault: (_, { schedule }) =>
       isPlannedSchedule(schedule.name) ? null : `the schedule ${schedule.name} is not planned by this version`,
     candidates: () => Object.keys(schedules),
-    set: (plan, value) => ({
-      ...plan,
-      schedule: { ...plan.schedule, name: String(value) as Plan['schedule']['name'] },
-    }),
+    set: setSchedule,
   },
   {
     id: 'not-modelled',
@@ -253,11 +307,6 @@ const scopeRules: Rule[] = [
     isUsed: (p) => p.rankOrder !== 'tp-cp-ep-dp-pp',
     off: 'tp-cp-ep-dp-pp',
     without: (p) => ({ ...p, rankOrder: 'tp-cp-ep-dp-pp' }),
-  }),
-  notModelled('schedule.groupSize', 'a micro-batch group size other than pp', {
-    isUsed: (p) => p.schedule.groupSize !== null && p.schedule.groupSize !== p.pp,
-    off: 'null',
-    without: (p) => ({ ...p, schedule: { ...p.schedule, groupSize: null } }),
   }),
   notModelled('runtime.cudaGraphs', 'CUDA graphs', {
     isUsed: (p) => p.runtime.cudaGraphs !== 'none',

@@ -5,6 +5,8 @@
  */
 import type { Model, Plan } from '../schema/index.ts';
 import { virtualStagesOf, type VirtualStage } from './layout.ts';
+import { rankOfStage as rankOfPlacedStage, type Placement } from './pipeline/order.ts';
+import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
 import { countKinds, stackOf } from '../layer-stack.ts';
 
 /** The content of one rank, all its chunks together. */
@@ -19,8 +21,10 @@ export interface RankContent {
 
 type PlanPart = Pick<Plan, 'layout' | 'pp' | 'vpp' | 'schedule'>;
 
-/** Schedules whose second chunk runs back up the ranks. */
-const V_SHAPED: ReadonlySet<string> = new Set(['zb-v', 'v-half', 'v-min', 'dualpipe-v']);
+/** The placement of a plan's stages; a schedule that is not planned runs around. */
+function placementOf({ schedule }: Pick<Plan, 'schedule'>): Placement {
+  return isPlannedSchedule(schedule.name) ? schedules[schedule.name].placement : 'around';
+}
 
 /** Virtual stages of an even split; null where the layers do not divide. */
 function evenStages(model: Model, numStages: number): VirtualStage[] | null {
@@ -35,9 +39,8 @@ function evenStages(model: Model, numStages: number): VirtualStage[] | null {
 }
 
 /** The rank that virtual stage `stage` lies on. */
-export function rankOfStage(stage: number, { pp, schedule }: PlanPart): number {
-  const isBackUp = V_SHAPED.has(schedule.name) && Math.floor(stage / pp) % 2 === 1;
-  return isBackUp ? pp - 1 - (stage % pp) : stage % pp;
+export function rankOfStage(stage: number, plan: PlanPart): number {
+  return rankOfPlacedStage(placementOf(plan), plan.pp, stage);
 }
 
 function build(model: Model, plan: PlanPart): RankContent[] | null {
@@ -76,8 +79,33 @@ export function ranksOf(model: Model, plan: PlanPart): RankContent[] | null {
   let ofModel = known.get(model);
   if (ofModel === undefined) known.set(model, (ofModel = new Map<string, RankContent[] | null>()));
   const layout = typeof plan.layout === 'string' ? plan.layout : JSON.stringify(plan.layout);
-  const key = `${plan.pp}/${plan.vpp}/${V_SHAPED.has(plan.schedule.name)}/${layout}`;
+  const key = `${plan.pp}/${plan.vpp}/${placementOf(plan)}/${layout}`;
   let ranks = ofModel.get(key);
   if (ranks === undefined) ofModel.set(key, (ranks = build(model, plan)));
   return ranks;
+}
+
+const merged = new WeakMap<RankContent[], RankContent[]>();
+
+/**
+ * What lies in the memory of each rank: as {@link ranksOf}, but under a schedule that runs two copies of the model from
+ * both ends (DualPipe) a rank also holds the stage of its mirrored rank.
+ */
+export function residentRanksOf(model: Model, plan: PlanPart): RankContent[] | null {
+  const ranks = ranksOf(model, plan);
+  const copies = isPlannedSchedule(plan.schedule.name) ? schedules[plan.schedule.name].modelCopies : 1;
+  if (ranks === null || copies === 1) return ranks;
+  let both = merged.get(ranks);
+  if (both === undefined) merged.set(ranks, (both = ranks.map((rank, index) => together(rank, ranks.at(-1 - index)))));
+  return both;
+}
+
+function together(one: RankContent, other: RankContent = one): RankContent {
+  return {
+    counts: one.counts.map((count, kind) => count + (other.counts[kind] ?? 0)),
+    layers: one.layers + other.layers,
+    hasEmbedding: one.hasEmbedding || other.hasEmbedding,
+    hasHead: one.hasHead || other.hasHead,
+    mtpLayers: one.mtpLayers + other.mtpLayers,
+  };
 }

@@ -7,9 +7,9 @@
 import type { Plan } from '../schema/index.ts';
 import { memoryTime, processorOf, type Processor } from './compute.ts';
 import { groupOf, groupSeconds, linksOf, sendPlacement, sendSeconds, type Group, type Links } from './network/index.ts';
-import { schedules, type PipelineSeconds, type PlannedSchedule } from './pipeline/schedules/index.ts';
+import { pipelineShape, scheduleOf, type PipelineSeconds } from './pipeline/schedules/index.ts';
 import type { Problem } from './problem.ts';
-import { ranksOf, type RankContent } from './stages.ts';
+import { ranksOf, residentRanksOf, type RankContent } from './stages.ts';
 import { embeddingOperators, headOperators } from './workload/ends.ts';
 import { toLayerCost, type LayerContext, type LayerCost } from './workload/operators.ts';
 import { layerOperators } from './workload/layer.ts';
@@ -189,9 +189,9 @@ export class StepModel {
   }
 
   /** The rank that holds most parameters: how many, and what it holds. */
-  private heaviestRank(plan: Plan, ranks: readonly RankContent[]): { parameters: number; rank: RankContent | null } {
+  private heaviestRank(plan: Plan): { parameters: number; rank: RankContent | null } {
     let heaviest: { parameters: number; rank: RankContent | null } = { parameters: -1, rank: null };
-    for (const rank of ranks) {
+    for (const rank of residentRanksOf(this.problem.model, plan) ?? []) {
       const place = { isFirst: rank.hasEmbedding, isLast: rank.hasHead };
       const { dense, experts } = rankParameters(this.problem.model, plan, rank.counts, place);
       if (dense + experts > heaviest.parameters) heaviest = { parameters: dense + experts, rank };
@@ -214,8 +214,8 @@ export class StepModel {
   }
 
   /** What follows the pipeline, for the rank that holds most parameters; its own passes hide its communication. */
-  private tail(plan: Plan, ranks: readonly RankContent[], kinds: readonly KindCost[]) {
-    const { parameters, rank } = this.heaviestRank(plan, ranks);
+  private tail(plan: Plan, kinds: readonly KindCost[]) {
+    const { parameters, rank } = this.heaviestRank(plan);
     const dpGroup = groupOf(this.links.domainSize, plan.dp, plan.tp);
     const over = (of: (kind: KindCost) => number) =>
       kinds.reduce((sum, kind, index) => sum + (rank?.counts[index] ?? 0) * of(kind), 0);
@@ -248,11 +248,14 @@ export class StepModel {
       this.problem.calibration.parameters.layerOverheadSeconds * (plan.recompute.mode === 'full' ? 4 / 3 : 1);
     const rankSeconds = this.rankSeconds(ranks, costs, kinds, layerOverheadSeconds);
     const send = this.send(plan);
-    const pipeline = schedules[plan.schedule.name as PlannedSchedule].seconds(
-      { pp: plan.pp, numMicroBatches, vpp: plan.vpp },
-      { perRank: rankSeconds, send: send.seconds, isSendHidden: plan.overlap.pipeline && plan.vpp > 1 },
-    );
-    const tail = this.tail(plan, ranks, kinds);
+    const schedule = scheduleOf(plan);
+    const pipeline = schedule.seconds(pipelineShape(plan, numMicroBatches), {
+      perRank: rankSeconds,
+      ...(schedule.splitsBackward ? passesOf(ranks, costs) : null),
+      send: send.seconds,
+      isSendHidden: plan.overlap.pipeline && plan.vpp > 1,
+    });
+    const tail = this.tail(plan, kinds);
     const exposed =
       tail.gradReduce.exposedSeconds + tail.paramGather.exposedSeconds + tail.embeddingExchange.exposedSeconds;
     return {
@@ -272,6 +275,21 @@ export class StepModel {
         pipeline.busy + pipeline.bubble + pipeline.sends + exposed + tail.optimizerSeconds + tail.overheadSeconds,
     };
   }
+}
+
+/** Forward and weight gradients of each rank, s; of a matmul's backward half is the gradient of its weights. */
+function passesOf(ranks: readonly RankContent[], costs: LayerCosts) {
+  const perRank = (of: (cost: LayerCost) => number) =>
+    ranks.map(({ counts, hasEmbedding, hasHead }) =>
+      costs.kinds.reduce(
+        (sum, cost, kind) => sum + (counts[kind] ?? 0) * of(cost),
+        (hasEmbedding ? of(costs.embedding) : 0) + (hasHead ? of(costs.head) : 0),
+      ),
+    );
+  return {
+    forwardPerRank: perRank((cost) => cost.forwardSeconds),
+    weightGradientPerRank: perRank((cost) => cost.backward.matmul / 2),
+  };
 }
 
 /** Index of the largest value; the first of equal ones. */

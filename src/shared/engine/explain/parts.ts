@@ -1,7 +1,7 @@
 /** Where a step's time and a device's memory go, as trees whose children sum to their parent. */
 import type { MemoryPart, Plan, TimePart } from '../../schema/index.ts';
 import { stageMemoryItems } from '../memory.ts';
-import { schedules, type PlannedSchedule } from '../pipeline/schedules/index.ts';
+import { scheduleOf } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
 import type { KindCost, StepCost } from '../step.ts';
 import type { LayerCost } from '../workload/operators.ts';
@@ -71,7 +71,7 @@ function stageWork(plan: Plan, cost: StepCost): TimePart {
 
 /** The step time as a tree; the root is stepSeconds. */
 export function timeParts(plan: Plan, cost: StepCost): TimePart {
-  const schedule = schedules[plan.schedule.name as PlannedSchedule];
+  const schedule = scheduleOf(plan);
   const root = timeSum('Step time', 'pipeline, then what follows it (docs/MODEL.md §6)', [
     timeSum('Pipeline', `${schedule.label} over ${plan.pp} stages`, [
       stageWork(plan, cost),

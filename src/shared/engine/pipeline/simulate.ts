@@ -34,16 +34,25 @@ export interface SimulatedPipeline {
   readonly ends: readonly Float64Array[];
 }
 
+const at = (values: ArrayLike<number>, index: number): number => values[index] ?? NaN;
+
+/** Ends of one pass of every stage and micro-batch, NaN until done, and the rank that waits for each, or −1. */
+interface Ends {
+  readonly at: Float64Array;
+  readonly waiters: Int32Array;
+}
+
+const noEnds = (cells: number): Ends => {
+  return { at: new Float64Array(cells).fill(NaN), waiters: new Int32Array(cells).fill(-1) };
+};
+
 /** What a run needs to know of itself while it advances. */
 interface Run {
   readonly order: PipelineOrder;
   readonly times: StageTimes;
-  /** End of the forward and of the input gradient of every stage and micro-batch; NaN until done. */
-  readonly forwardEnd: Float64Array;
-  readonly backwardEnd: Float64Array;
-  /** Rank that waits for that end, or −1. */
-  readonly forwardWaiter: Int32Array;
-  readonly backwardWaiter: Int32Array;
+  readonly forwards: Ends;
+  /** Of input gradients, which is what the stage before waits for. */
+  readonly backwards: Ends;
   readonly next: Int32Array;
   readonly clock: Float64Array;
   readonly busy: Float64Array;
@@ -58,10 +67,8 @@ function start(order: PipelineOrder, times: StageTimes): Run {
   return {
     order,
     times,
-    forwardEnd: new Float64Array(cells).fill(NaN),
-    backwardEnd: new Float64Array(cells).fill(NaN),
-    forwardWaiter: new Int32Array(cells).fill(-1),
-    backwardWaiter: new Int32Array(cells).fill(-1),
+    forwards: noEnds(cells),
+    backwards: noEnds(cells),
     next: new Int32Array(numRanks),
     clock: new Float64Array(numRanks),
     busy: new Float64Array(numRanks),
@@ -71,13 +78,18 @@ function start(order: PipelineOrder, times: StageTimes): Run {
   };
 }
 
-/** When the forward's input is there; NaN if not yet, after noting who waits. */
+/** When a pass has ended; NaN if it has not, after noting who waits. */
+function endOf(ends: Ends, cell: number, rank: number): number {
+  const end = at(ends.at, cell);
+  if (Number.isNaN(end)) ends.waiters[cell] = rank;
+  return end;
+}
+
+/** When the forward's input is there; NaN if not yet. */
 function forwardReady(run: Run, rank: number, stage: number, microBatch: number): number {
   const { order, times } = run;
   if (stage % order.stagesPerPath === 0) return 0;
-  const cell = (stage - 1) * order.microBatchesPerPath + microBatch;
-  const end = run.forwardEnd[cell]!;
-  if (end !== end) run.forwardWaiter[cell] = rank;
+  const end = endOf(run.forwards, (stage - 1) * order.microBatchesPerPath + microBatch, rank);
   return order.rankOfStage[stage - 1] === rank ? end : end + times.sendSeconds;
 }
 
@@ -85,52 +97,46 @@ function forwardReady(run: Run, rank: number, stage: number, microBatch: number)
 function backwardReady(run: Run, rank: number, stage: number, microBatch: number): number {
   const { order, times } = run;
   const own = stage * order.microBatchesPerPath + microBatch;
-  if ((stage + 1) % order.stagesPerPath === 0) {
-    const end = run.forwardEnd[own]!;
-    if (end !== end) run.forwardWaiter[own] = rank;
-    return end;
-  }
-  const cell = own + order.microBatchesPerPath;
-  const end = run.backwardEnd[cell]!;
-  if (end !== end) run.backwardWaiter[cell] = rank;
+  if ((stage + 1) % order.stagesPerPath === 0) return endOf(run.forwards, own, rank);
+  const end = endOf(run.backwards, own + order.microBatchesPerPath, rank);
   return order.rankOfStage[stage + 1] === rank ? end : end + times.sendSeconds;
 }
 
 /** When operation `index` of a rank may start by its inputs; NaN where one is missing. */
-function readyAt(run: Run, rank: number, { kinds, stages, microBatches, ...pair }: RankOrder, index: number): number {
-  const kind = kinds[index];
-  const stage = stages[index]!;
-  const microBatch = microBatches[index]!;
-  if (kind === OPERATIONS.weightGradient) return run.backwardEnd[stage * run.order.microBatchesPerPath + microBatch]!;
+function readyAt(run: Run, rank: number, list: RankOrder, index: number): number {
+  const kind = list.kinds[index];
+  const stage = at(list.stages, index);
+  const microBatch = at(list.microBatches, index);
+  if (kind === OPERATIONS.weightGradient)
+    return at(run.backwards.at, stage * run.order.microBatchesPerPath + microBatch);
   if (kind === OPERATIONS.forward) return forwardReady(run, rank, stage, microBatch);
   if (kind !== OPERATIONS.pair) return backwardReady(run, rank, stage, microBatch);
-  const forward = forwardReady(run, rank, stage, microBatch);
-  const backward = backwardReady(run, rank, pair.pairStages[index]!, pair.pairMicroBatches[index]!);
-  return forward > backward ? forward : backward + 0 * forward; // NaN if either is
+  const backward = backwardReady(run, rank, at(list.pairStages, index), at(list.pairMicroBatches, index));
+  return Math.max(forwardReady(run, rank, stage, microBatch), backward); // NaN if either is
 }
 
 function secondsOf({ times }: Run, { kinds, stages, pairStages }: RankOrder, index: number): number {
-  const stage = stages[index]!;
+  const stage = at(stages, index);
   const { forward, inputGradient, weightGradient } = times;
   switch (kinds[index]) {
     case OPERATIONS.forward:
-      return forward[stage]!;
+      return at(forward, stage);
     case OPERATIONS.backward:
-      return inputGradient[stage]! + weightGradient[stage]!;
+      return at(inputGradient, stage) + at(weightGradient, stage);
     case OPERATIONS.inputGradient:
-      return inputGradient[stage]!;
+      return at(inputGradient, stage);
     case OPERATIONS.weightGradient:
-      return weightGradient[stage]!;
+      return at(weightGradient, stage);
     default: {
-      const back = pairStages[index]!;
-      return times.pairFactor * (forward[stage]! + inputGradient[back]! + weightGradient[back]!);
+      const back = at(pairStages, index);
+      return times.pairFactor * (at(forward, stage) + at(inputGradient, back) + at(weightGradient, back));
     }
   }
 }
 
-function finish(run: Run, ends: Float64Array, waiters: Int32Array, cell: number, end: number): void {
-  ends[cell] = end;
-  const waiter = waiters[cell]!;
+function finish(run: Run, ends: Ends, cell: number, end: number): void {
+  ends.at[cell] = end;
+  const waiter = at(ends.waiters, cell);
   if (waiter >= 0) run.runnable.push(waiter);
 }
 
@@ -138,34 +144,36 @@ function finish(run: Run, ends: Float64Array, waiters: Int32Array, cell: number,
 function complete(run: Run, list: RankOrder, index: number, end: number): void {
   const width = run.order.microBatchesPerPath;
   const kind = list.kinds[index];
-  const cell = list.stages[index]! * width + list.microBatches[index]!;
-  if (kind === OPERATIONS.forward || kind === OPERATIONS.pair)
-    finish(run, run.forwardEnd, run.forwardWaiter, cell, end);
-  if (kind === OPERATIONS.backward || kind === OPERATIONS.inputGradient)
-    finish(run, run.backwardEnd, run.backwardWaiter, cell, end);
-  if (kind === OPERATIONS.pair) {
-    const back = list.pairStages[index]! * width + list.pairMicroBatches[index]!;
-    finish(run, run.backwardEnd, run.backwardWaiter, back, end);
-  }
+  const cell = at(list.stages, index) * width + at(list.microBatches, index);
+  if (kind === OPERATIONS.forward || kind === OPERATIONS.pair) finish(run, run.forwards, cell, end);
+  if (kind === OPERATIONS.backward || kind === OPERATIONS.inputGradient) finish(run, run.backwards, cell, end);
+  if (kind !== OPERATIONS.pair) return;
+  finish(run, run.backwards, at(list.pairStages, index) * width + at(list.pairMicroBatches, index), end);
 }
 
 /** Runs a rank until it waits or is done. */
 function advance(run: Run, rank: number): void {
-  const list = run.order.ranks[rank]!;
-  let index = run.next[rank]!;
+  const list = run.order.ranks[rank];
+  const starts = run.starts[rank];
+  const ends = run.ends[rank];
+  if (list === undefined || starts === undefined || ends === undefined) throw new Error(`no rank ${rank}`);
+  let index = at(run.next, rank);
+  let clock = at(run.clock, rank);
+  let worked = 0;
   for (; index < list.kinds.length; index++) {
     const ready = readyAt(run, rank, list, index);
-    if (ready !== ready) break;
-    const begin = Math.max(run.clock[rank]!, ready);
+    if (Number.isNaN(ready)) break;
     const seconds = secondsOf(run, list, index);
-    const end = begin + seconds;
-    run.starts[rank]![index] = begin;
-    run.ends[rank]![index] = end;
-    run.clock[rank] = end;
-    run.busy[rank]! += seconds;
-    complete(run, list, index, end);
+    const begin = Math.max(clock, ready);
+    clock = begin + seconds;
+    worked += seconds;
+    starts[index] = begin;
+    ends[index] = clock;
+    complete(run, list, index, clock);
   }
   run.next[rank] = index;
+  run.clock[rank] = clock;
+  run.busy[rank] = at(run.busy, rank) + worked;
 }
 
 /**
@@ -178,10 +186,11 @@ export function simulate(order: PipelineOrder, times: StageTimes): SimulatedPipe
   let makespan = 0;
   let cost = 0;
   order.ranks.forEach(({ kinds }, rank) => {
-    if (run.next[rank]! < kinds.length) throw new Error(`deadlock: rank ${rank} waits in operation ${run.next[rank]!}`);
+    if (at(run.next, rank) < kinds.length)
+      throw new Error(`deadlock: rank ${rank} waits in operation ${at(run.next, rank)}`);
     if (kinds.length === 0) return;
-    makespan = Math.max(makespan, run.clock[rank]!);
-    cost = Math.max(cost, run.clock[rank]! - run.starts[rank]![0]!);
+    makespan = Math.max(makespan, at(run.clock, rank));
+    cost = Math.max(cost, at(run.clock, rank) - at(run.starts[rank] ?? [], 0));
   });
   const idle = run.busy.map((busy) => makespan - busy);
   return { makespan, cost, busy: run.busy, idle, starts: run.starts, ends: run.ends };

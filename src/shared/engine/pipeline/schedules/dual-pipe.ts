@@ -4,7 +4,7 @@
  *
  * DualPipe keeps two copies of the model: rank r holds stage r of one and stage p−1−r of the other, and half of the
  * micro-batches enter at each end. README's idle time (p/2−1)·(F&B + B − 3W), with B the whole backward and F&B the pair,
- * is exact for f = i = w and an upper bound while w ≤ i and f ≤ i; all times here come from the simulation.
+ * is exact for f = i = w and mostly, not always, an upper bound else; all times here come from the simulation.
  * In flight: p+1 stages' activations on every rank; a rank of DualPipe holds two stages, one of DualPipeV two of 2p.
  * Source: MODEL §6 and §3.6; deepseek-ai/DualPipe README and dualpipe.py (HEAD); DeepSeek-V3 (arXiv 2412.19437) §3.2.1.
  */
@@ -33,6 +33,7 @@ export const dualPipe: Schedule = {
   label: 'DualPipe',
   needs: { chunks: 'one', isPpEven: true, microBatchMultiple: () => 2, leastMicroBatches: ({ pp }) => 2 * pp },
   placement: 'one',
+  splitsBackward: true,
   weightVersions: 1,
   modelCopies: 2,
   sendsPerMicroBatch: () => 1,
@@ -45,6 +46,7 @@ export const dualPipeV: Schedule = {
   label: 'DualPipeV',
   needs: { chunks: 'two', leastMicroBatches: ({ pp }) => 2 * pp },
   placement: 'down-and-up',
+  splitsBackward: true,
   weightVersions: 1,
   modelCopies: 1,
   sendsPerMicroBatch: () => 2,

@@ -19,6 +19,7 @@ export const gpipe: Schedule = {
   label: 'GPipe',
   needs: { chunks: 'one' },
   placement: 'one',
+  splitsBackward: false,
   weightVersions: 1,
   modelCopies: 1,
   sendsPerMicroBatch: () => 1,

@@ -12,9 +12,9 @@ import { zeroBubbleH1, zeroBubbleH2 } from './zero-bubble-h.ts';
 export type { PipelineSeconds, PipelineShape, Schedule, ShapeNeeds, StageSeconds } from './types.ts';
 
 export const schedules = {
-  gpipe,
   '1f1b': oneFOneB,
   'interleaved-1f1b': interleaved,
+  gpipe,
   'interleaved-bfs': interleavedBreadthFirst,
   'pipedream-2bw': pipeDream2Bw,
   'zb-h1': zeroBubbleH1,

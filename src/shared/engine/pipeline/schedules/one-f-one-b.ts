@@ -46,6 +46,7 @@ export const oneFOneB: Schedule = {
   label: '1F1B',
   needs: { chunks: 'one' },
   placement: 'one',
+  splitsBackward: false,
   weightVersions: 1,
   modelCopies: 1,
   sendsPerMicroBatch: () => 1,

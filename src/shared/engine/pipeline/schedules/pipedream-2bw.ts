@@ -19,6 +19,7 @@ export const pipeDream2Bw: Schedule = {
   label: 'PipeDream-2BW',
   needs: { chunks: 'one', leastMicroBatches: ({ pp }) => pp },
   placement: 'one',
+  splitsBackward: false,
   weightVersions: 2,
   modelCopies: 1,
   sendsPerMicroBatch: () => 1,

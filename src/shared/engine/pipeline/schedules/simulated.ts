@@ -4,7 +4,7 @@
  */
 import type { PipelineOrder } from '../order.ts';
 import { simulate, type StageTimes } from '../simulate.ts';
-import type { PipelineSeconds, PipelineShape, Schedule, StageSeconds } from './types.ts';
+import { slowestSeconds, type PipelineSeconds, type PipelineShape, type Schedule, type StageSeconds } from './types.ts';
 
 type OrderOf = Schedule['order'];
 
@@ -24,11 +24,12 @@ function orderFor(orderOf: OrderOf, shape: PipelineShape): PipelineOrder {
   return order;
 }
 
-/** Times of every stage: each rank's time, shared evenly by its stages. */
+/** Times of every stage: each rank's time, shared evenly by its chunks. A second copy of the model takes as long. */
 export function stageTimes(order: PipelineOrder, stage: StageSeconds): StageTimes {
-  const stagesPerRank = order.numStages / order.ranks.length;
+  const { numStages, stagesPerPath, rankOfStage } = order;
+  const chunks = stagesPerPath / order.ranks.length;
   const ofStage = (valueOf: (rank: number) => number) =>
-    Float64Array.from(order.rankOfStage, (rank) => valueOf(rank) / stagesPerRank);
+    Float64Array.from({ length: numStages }, (_, index) => valueOf(rankOfStage[index % stagesPerPath] ?? 0) / chunks);
   const total = (rank: number) => stage.perRank[rank] ?? 0;
   const forward = (rank: number) => stage.forwardPerRank?.[rank] ?? total(rank) / 3;
   const weightGradient = (rank: number) => stage.weightGradientPerRank?.[rank] ?? total(rank) / 3;
@@ -41,12 +42,15 @@ export function stageTimes(order: PipelineOrder, stage: StageSeconds): StageTime
   };
 }
 
-/** Makespan by simulation, split into the busiest rank's work, its idle time, and what messages add. */
+/**
+ * Makespan by simulation, split into the slowest rank's work, the rest, and what messages add. The rest is negative where
+ * another rank shares that work (DualPipe) or pairs are quicker than their parts.
+ */
 export function simulatedSeconds(orderOf: OrderOf, shape: PipelineShape, stage: StageSeconds): PipelineSeconds {
   const order = orderFor(orderOf, shape);
   const times = stageTimes(order, stage);
   const free = simulate(order, { ...times, sendSeconds: 0 });
-  const busy = Math.max(...free.busy);
+  const busy = shape.numMicroBatches * slowestSeconds(stage);
   const delayed = stage.send > 0 ? simulate(order, times).makespan - free.makespan : 0;
   // a blocking exchange stops its rank for every micro-batch and chunk, both ways
   const blocked = stage.isSendHidden || shape.pp === 1 ? 0 : 2 * (shape.numMicroBatches - 1) * 2 * stage.send;

@@ -13,7 +13,7 @@ export interface PipelineShape {
   groupSize?: number | null;
 }
 
-/** Seconds per micro-batch of the ranks (all their chunks), forward plus backward. */
+/** Seconds per micro-batch of the ranks (all their chunks, one copy of the model), forward plus backward. */
 export interface StageSeconds {
   /** One value per rank, in order of the pipeline. */
   perRank: ArrayLike<number>;
@@ -32,7 +32,10 @@ export interface StageSeconds {
 export interface PipelineSeconds {
   /** Work of the slowest rank: numMicroBatches × its time per micro-batch. */
   busy: number;
-  /** Time that rank idles while the pipeline fills and drains with other ranks' work. */
+  /**
+   * Time that rank idles while the pipeline fills and drains with other ranks' work; negative where another rank takes part
+   * of its work (DualPipe).
+   */
   bubble: number;
   /** Time it waits for messages: every hop of fill and drain, and its own exchanges where they are not hidden. */
   sends: number;
@@ -56,6 +59,8 @@ export interface Schedule {
   readonly label: string;
   readonly needs: ShapeNeeds;
   readonly placement: Placement;
+  /** Weight gradients are an operation of their own, so that their time matters apart. */
+  readonly splitsBackward: boolean;
   /** Versions of the weights that a rank keeps (PipeDream-2BW keeps two). */
   readonly weightVersions: number;
   /** Copies of the model in one pipeline (DualPipe runs two, one from each end). */
@@ -103,7 +108,8 @@ export function meanPasses(stage: StageSeconds): { forward: number; inputGradien
   const ranks = stage.perRank.length;
   const total = sumOfStages(stage) / ranks;
   const forward = stage.forwardPerRank === undefined ? total / 3 : sum(stage.forwardPerRank) / ranks;
-  const weightGradient = stage.weightGradientPerRank === undefined ? total / 3 : sum(stage.weightGradientPerRank) / ranks;
+  const weightGradient =
+    stage.weightGradientPerRank === undefined ? total / 3 : sum(stage.weightGradientPerRank) / ranks;
   return { forward, inputGradient: total - forward - weightGradient, weightGradient };
 }
 

@@ -16,6 +16,7 @@ import { zeroBubbleVOrder } from './zero-bubble-v-order.ts';
 
 const common = {
   placement: 'down-and-up',
+  splitsBackward: true,
   weightVersions: 1,
   modelCopies: 1,
   sendsPerMicroBatch: () => 2,
@@ -35,7 +36,7 @@ const vHalfOrder = (shape: PipelineShape) => buildingBlockOrder(shape, 2);
 
 /** Peaks of the last shape asked for: memory asks for one rank after the other. */
 function remembered(orderOf: Schedule['order']): Schedule['inFlight'] {
-  let last = { key: '', peaks: new Float64Array(0) };
+  let last: { key: string; peaks: ArrayLike<number> } = { key: '', peaks: [] };
   return (shape, rank) => {
     const key = `${shape.pp}/${shape.numMicroBatches}`;
     if (last.key !== key) last = { key, peaks: peakActivations(orderOf(shape), WEIGHT_GRADIENT_SHARE) };

@@ -3,7 +3,7 @@
  *
  * With f, i, w the forward, input gradient and weight gradient of equal ranks, and t their sum:
  * H1: m·t + (p−1)·max(f+i−w, f, i); in flight (p−r) + r·M_W.
- * H2: m·t + (p−1)·max(f, f+i−2w); in flight (2(p−r)−1) + 2r·M_W. The ranks of H2 end as skewed as they start: where the
+ * H2: m·t + (p−1)·max(f, i−f, f+i−2w); in flight (2(p−r)−1) + 2r·M_W. The ranks of H2 end as skewed as they start: where the
  * optimizer waits for all ranks (a global gradient norm), that skew (p−1)·f is lost, which this makespan counts. The cost
  * of Qi et al., which does not, is m·t + (p−1)·max(0, i−f, f+i−2w).
  * Uneven ranks: m·max_r t_r plus the same fill at the ranks' mean times. Messages as in 1F1B.
@@ -26,7 +26,7 @@ type Passes = ReturnType<typeof meanPasses>;
 /** Idle seconds of one hop of the pipeline. */
 const hopSeconds: Readonly<Record<1 | 2, (passes: Passes) => number>> = {
   1: ({ forward: f, inputGradient: i, weightGradient: w }) => Math.max(f + i - w, f, i),
-  2: ({ forward: f, inputGradient: i, weightGradient: w }) => Math.max(f, f + i - 2 * w),
+  2: ({ forward: f, inputGradient: i, weightGradient: w }) => Math.max(f, i - f, f + i - 2 * w),
 };
 
 function seconds(k: 1 | 2, shape: PipelineShape, stage: StageSeconds): PipelineSeconds {
@@ -46,6 +46,7 @@ const inFlight = (k: 1 | 2, { pp, numMicroBatches }: PipelineShape, rank: number
 
 const common = {
   placement: 'one',
+  splitsBackward: true,
   weightVersions: 1,
   modelCopies: 1,
   sendsPerMicroBatch: () => 1,

@@ -8,7 +8,7 @@ import type { PipelineShape } from './types.ts';
 
 /** The next micro-batch of each pass through each of the two chunks of one rank. */
 class Cursor {
-  private readonly next = { F: [0, 0], I: [0, 0], W: [0, 0] };
+  private readonly next: Record<'F' | 'I' | 'W', [number, number]> = { F: [0, 0], I: [0, 0], W: [0, 0] };
   private readonly builder: RankOrderBuilder;
   private readonly stages: readonly [number, number];
 
@@ -19,14 +19,14 @@ class Cursor {
 
   run(pass: 'F' | 'I' | 'W', chunk: 0 | 1): void {
     const stage = this.stages[chunk];
-    const microBatch = this.next[pass][chunk]!++;
+    const microBatch = this.next[pass][chunk]++;
     if (pass === 'F') this.builder.forward(stage, microBatch);
     else if (pass === 'I') this.builder.inputGradient(stage, microBatch);
     else this.builder.weightGradient(stage, microBatch);
   }
 
   done(pass: 'F' | 'I' | 'W', chunk: 0 | 1): number {
-    return this.next[pass][chunk]!;
+    return this.next[pass][chunk];
   }
 }
 
