@@ -6,7 +6,7 @@
  */
 import type { Plan } from '../schema/index.ts';
 import { memoryTime, processorOf, type Processor } from './compute.ts';
-import { groupOf, groupSeconds, linksOf, sendPlacement, sendSeconds, type Group, type Links } from './network/index.ts';
+import { groupOf, groupSeconds, groupsOf, linksOf, neighbourSeconds, type Group, type Links } from './network/index.ts';
 import { pipelineShape, scheduleOf, type PipelineSeconds } from './pipeline/schedules/index.ts';
 import type { Problem } from './problem.ts';
 import { ranksOf, residentRanksOf, type RankContent } from './stages.ts';
@@ -149,12 +149,10 @@ export class StepModel {
 
   /** First and last stage sum the gradients of the tied embedding that both hold. */
   private embeddingExchange(plan: Plan): Hideable {
-    const { model, workload, network } = this.problem;
+    const { model, workload } = this.problem;
     if (!model.tiedEmbeddings || plan.pp === 1) return { totalSeconds: 0, exposedSeconds: 0, bytes: 0 };
     const bytes = (paddedVocabSize(model, plan.tp) / plan.tp) * model.hiddenSize * workload.gradientBytesPerParameter;
-    const stride = (network.numAccelerators / plan.pp) * (plan.pp - 1);
-    const group = groupOf(this.links.domainSize, 2, stride, network.numAccelerators);
-    const seconds = groupSeconds(this.links, 'allReduce', group, bytes);
+    const seconds = groupSeconds(this.links, 'allReduce', groupsOf(this.problem, plan).embedding, bytes);
     return { totalSeconds: seconds, exposedSeconds: seconds, bytes };
   }
 
@@ -176,7 +174,7 @@ export class StepModel {
 
   /** One send between stages: what it carries and how long it takes. */
   private send(plan: Plan): { bytes: number; seconds: number } {
-    const { model, workload, network } = this.problem;
+    const { model, workload } = this.problem;
     const boundaryBytes = 2 * workload.seqLen * plan.microBatchSize * model.hiddenSize;
     // sequence parallelism sends the rank's own part; without it the scatter/gather optimisation does
     // (Narayanan et al. SC'21 §4.1)
@@ -184,8 +182,8 @@ export class StepModel {
     if (plan.pp === 1) return { bytes, seconds: 0 };
     const tpGroup = groupOf(this.links.domainSize, plan.tp, 1);
     const regather = plan.sequenceParallel ? 0 : groupSeconds(this.links, 'allGather', tpGroup, boundaryBytes);
-    const placement = sendPlacement(network.numAccelerators, this.links.domainSize);
-    return { bytes, seconds: sendSeconds(this.links, bytes, placement) + regather };
+    const send = neighbourSeconds(this.links, bytes, groupsOf(this.problem, plan).pp);
+    return { bytes, seconds: send + regather };
   }
 
   /** The rank that holds most parameters: how many, and what it holds. */
@@ -216,7 +214,7 @@ export class StepModel {
   /** What follows the pipeline, for the rank that holds most parameters; its own passes hide its communication. */
   private tail(plan: Plan, kinds: readonly KindCost[]) {
     const { parameters, rank } = this.heaviestRank(plan);
-    const dpGroup = groupOf(this.links.domainSize, plan.dp, plan.tp);
+    const dpGroup = groupsOf(this.problem, plan).dp;
     const over = (of: (kind: KindCost) => number) =>
       kinds.reduce((sum, kind, index) => sum + (rank?.counts[index] ?? 0) * of(kind), 0);
     const backward = over(({ cost, recomputeSeconds }) => cost.backwardSeconds + recomputeSeconds);

@@ -1,14 +1,19 @@
 /** The communications of a step: who talks, how much, over which links, and how much of it is waited for. */
 import type { Communication, LayerKind, Plan } from '../../schema/index.ts';
-import { placementOf, sendPlacement } from '../network/index.ts';
+import { groupsOf, placementOf, type Group, type Placement } from '../network/index.ts';
 import type { Problem } from '../problem.ts';
 import type { StepCost } from '../step.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { numBlocks } from '../workload/parts/index.ts';
 
+/** The slowest links that a group's messages cross. */
+function placementIn({ network }: Problem, group: Group): Placement {
+  return placementOf(group, { ...network, domainSize: network.scaleUpDomainSize });
+}
+
 function tensorParallel(problem: Problem, plan: Plan, cost: StepCost): Communication[] {
   if (plan.tp === 1) return [];
-  const { model, workload, network } = problem;
+  const { model, workload } = problem;
   const counts = cost.ranks[cost.slowestRank]?.counts ?? [];
   const forwardPasses = plan.recompute.mode === 'full' ? 2 : 1;
   // per block; with sequence parallelism one more all-gather in backward rebuilds the input
@@ -31,7 +36,7 @@ function tensorParallel(problem: Problem, plan: Plan, cost: StepCost): Communica
       label: 'Activations between tensor-parallel ranks',
       group: 'tp',
       groupSize: plan.tp,
-      placement: plan.tp <= network.scaleUpDomainSize ? 'scale-up' : 'scale-out',
+      placement: placementIn(problem, groupsOf(problem, plan).tp),
       operation: plan.sequenceParallel ? 'all-gather + reduce-scatter' : 'all-reduce',
       callsPerStep: calls,
       bytesPerCall: 2 * workload.seqLen * plan.microBatchSize * model.hiddenSize,
@@ -51,7 +56,7 @@ function pipelineSends(problem: Problem, plan: Plan, cost: StepCost): Communicat
       label: 'Activations and their gradients between stages',
       group: 'pp',
       groupSize: plan.pp,
-      placement: sendPlacement(problem.network.numAccelerators, problem.network.scaleUpDomainSize),
+      placement: placementIn(problem, groupsOf(problem, plan).pp),
       operation: 'send/receive',
       callsPerStep: calls,
       bytesPerCall: cost.sendBytes,
@@ -74,7 +79,7 @@ function oncePerStep(kind: Kind, { totalSeconds, exposedSeconds, bytes }: Hidden
 
 /** The communications of a step, largest exposed first. */
 export function communicationsOf(problem: Problem, plan: Plan, cost: StepCost): Communication[] {
-  const overDp = { group: 'dp', groupSize: plan.dp, placement: placementOf(cost.dpGroup) };
+  const overDp = { group: 'dp', groupSize: plan.dp, placement: placementIn(problem, cost.dpGroup) };
   const list = [
     ...tensorParallel(problem, plan, cost),
     ...pipelineSends(problem, plan, cost),
@@ -95,7 +100,7 @@ export function communicationsOf(problem: Problem, plan: Plan, cost: StepCost): 
         label: 'Tied-embedding gradients between first and last stage',
         group: 'embedding',
         groupSize: 2,
-        placement: sendPlacement(problem.network.numAccelerators, problem.network.scaleUpDomainSize),
+        placement: placementIn(problem, groupsOf(problem, plan).embedding),
         operation: 'all-reduce',
       },
       cost.embeddingExchange,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { completePlan } from '../index.ts';
+import { completePlan, evaluatePlan } from '../index.ts';
 import { problemOf } from '../testing/problems.ts';
 import { groupAcross, groupOf, groupsOf, parseRankOrder, ranksWithin, splitGroup, type PlanGroups } from './index.ts';
 
@@ -141,4 +141,12 @@ describe('splitGroup', () => {
     ]);
     expect(replica.dimensions).toEqual([{ size: 2, stride: 16 }]);
   });
+});
+
+test('cards without links or NICs run a pipeline and data parallelism over PCIe', () => {
+  const problem = problemOf({ accelerator: 'rtx-4090', numAccelerators: 8 });
+  const plan = completePlan(problem, { pp: 2, microBatchSize: 1 });
+  const { estimate } = evaluatePlan(problem, plan);
+  expect(estimate?.stepSeconds).toBeGreaterThan(0);
+  expect(Number.isFinite(estimate?.stepSeconds)).toBe(true);
 });

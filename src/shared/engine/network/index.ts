@@ -62,11 +62,3 @@ export function sendSeconds(links: Links, bytes: number, placement: Placement, g
 export function neighbourSeconds(links: Links, bytes: number, group: Group): number {
   return group.size <= 1 ? 0 : sendSeconds(links, bytes, placementOf(group, links), group);
 }
-
-/**
- * Where the sends between pipeline stages go in the default rank order. A pipeline is as fast as its slowest boundary,
- * and with more accelerators than one domain holds some boundary always lies between two.
- */
-export function sendPlacement(numAccelerators: number, domainSize: number): Placement {
-  return numAccelerators <= domainSize ? 'scale-up' : 'scale-out';
-}

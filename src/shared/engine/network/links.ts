@@ -62,16 +62,19 @@ export function linksOf(problem: Problem): Links {
   };
 }
 
+/** How many accelerators share a domain and a node. */
+type Neighbourhood = Pick<Links, 'domainSize' | 'acceleratorsPerNode'>;
+
 /** Members of a group that share a node, or a domain where that is larger: what lies beyond is reached through NICs. */
-export function localRanks({ acceleratorsPerNode, domainSize }: Links, group: Group): number {
+export function localRanks({ acceleratorsPerNode, domainSize }: Neighbourhood, group: Group): number {
   if (acceleratorsPerNode <= domainSize) return group.ranksPerDomain;
   return Math.max(group.ranksPerDomain, ranksWithin(acceleratorsPerNode, group));
 }
 
 /** The slowest links that a group's messages cross. */
-export function placementOf(group: Group, links?: Links): Placement {
+export function placementOf(group: Group, where?: Neighbourhood): Placement {
   if (group.ranksPerDomain >= group.size) return 'scale-up';
-  return links !== undefined && localRanks(links, group) >= group.size ? 'node' : 'scale-out';
+  return where !== undefined && localRanks(where, group) >= group.size ? 'node' : 'scale-out';
 }
 
 /**
