@@ -11,10 +11,10 @@ import {
   searchSlice,
   type Problem,
 } from '#shared/engine/index.ts';
-import { fullestStage } from '#shared/engine/memory.ts';
+import { fullestStage } from '#shared/engine/memory/index.ts';
 import { firstBrokenRule } from '#shared/engine/rules.ts';
 import { planAt, spaceOf } from '#shared/engine/search/space.ts';
-import { StepModel } from '#shared/engine/step.ts';
+import { StepModel } from '#shared/engine/step/index.ts';
 import { summarize } from '#shared/engine/summary.ts';
 import { calibration, exampleIds, firstLightText, presets } from '#shared/engine/testing/catalog.ts';
 import { exampleProblem } from '#shared/engine/testing/problems.ts';

@@ -27,9 +27,11 @@ export function scheduleWords({ pp, vpp, schedule }: Pick<Plan, 'pp' | 'vpp' | '
 }
 
 /** "TP 8 · PP 64 · DP 6"; degrees of 1 that nobody would miss are left out. */
-export function splitWords({ tp, pp, cp, dp }: Pick<Plan, 'tp' | 'pp' | 'cp' | 'dp'>): string {
+export function splitWords({ tp, pp, cp, dp, ep, etp }: Pick<Plan, 'tp' | 'pp' | 'cp' | 'dp' | 'ep' | 'etp'>): string {
   const parts = [`TP ${tp}`, `PP ${pp}`, `DP ${dp}`];
   if (cp > 1) parts.splice(2, 0, `CP ${cp}`);
+  if (ep > 1) parts.push(`EP ${ep}`);
+  if (etp > 1) parts.push(`ETP ${etp}`);
   return parts.join(' · ');
 }
 

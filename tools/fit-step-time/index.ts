@@ -14,7 +14,7 @@ import { quantile, summarizeErrors } from '../../src/shared/engine/calibration/s
 import { completePlan, toCalibration, toProblem, type Problem } from '../../src/shared/engine/index.ts';
 import type { KernelCurves } from '../../src/shared/engine/kernels/index.ts';
 import { firstBrokenRule } from '../../src/shared/engine/rules.ts';
-import { StepModel } from '../../src/shared/engine/step.ts';
+import { StepModel } from '../../src/shared/engine/step/index.ts';
 import { parseRunsText, readRun } from '../../src/shared/formats/runs.ts';
 import {
   acceleratorSchema,

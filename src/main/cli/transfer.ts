@@ -44,7 +44,7 @@ function printReport(terminal: Terminal, file: string, report: ImportReport): vo
 
 function printModel(terminal: Terminal, file: string, report: ModelReport): void {
   const { model, parameters } = report;
-  const kinds = model.layerPattern === null ? 'all alike' : patternWords(model.layerPattern);
+  const kinds = model.layerPattern === null ? plainWords(model) : patternWords(model.layerPattern);
   const rows = [
     ['parameters', `${formatCount(parameters.total)} (${parameters.total.toLocaleString('en-US')})`],
     ...(parameters.activePerToken === parameters.total
@@ -69,6 +69,12 @@ function printModel(terminal: Terminal, file: string, report: ModelReport): void
     { title: 'as read', cell: cell(1), align: 'left' as const, flex: true },
   ];
   terminal.out(formatTable(rows, columns, terminal.columns));
+}
+
+function plainWords({ moe, numLayers }: ModelReport['model']): string {
+  if (moe === null) return 'all alike';
+  const experts = Math.floor((numLayers - moe.denseFirst) / moe.everyN);
+  return `${experts} with ${moe.numExperts} experts, ${numLayers - experts} dense`;
 }
 
 function patternWords(pattern: NonNullable<ModelReport['model']['layerPattern']>): string {

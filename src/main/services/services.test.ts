@@ -320,7 +320,7 @@ describe('drafts', () => {
     ['an unknown objective', { objective: 'beauty' }, { code: 'invalid-field', path: 'objective' }],
     [
       'what is not planned yet',
-      { job: { ...small.job, precision: { compute: 'fp8' } } },
+      { job: { ...small.job, precision: { compute: 'fp32' } } },
       { code: 'unsupported', path: 'job.precision.compute' },
     ],
     ['a wrong plan', { plan: { tp: 0 } }, { code: 'invalid-field', path: 'plan.tp' }],

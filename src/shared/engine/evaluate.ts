@@ -3,12 +3,12 @@ import type { Estimate, Fix, Plan, PlanInput, Verdict, Violation } from '../sche
 import { communicationsOf } from './explain/communication.ts';
 import { memoryParts, timeParts } from './explain/parts.ts';
 import { waterfallOf } from './explain/waterfall.ts';
-import { fullestStage, stageMemory } from './memory.ts';
+import { fullestStage, stageMemory } from './memory/index.ts';
 import { completePlan } from './plan.ts';
 import type { Problem } from './problem.ts';
 import { firstBrokenRule, violationsOf } from './rules.ts';
 import { nearestValidPlan } from './search/nearest.ts';
-import { StepModel, type StepCost } from './step.ts';
+import { StepModel, type StepCost } from './step/index.ts';
 import { runTotals, stepFlops, summarize, verdictOf } from './summary.ts';
 import { FLOPS_CONVENTION } from './workload/flops.ts';
 import { totalParameters } from './workload/parameters.ts';
@@ -38,7 +38,7 @@ export function estimateOf(problem: Problem, plan: Plan, cost: StepCost): Estima
   const memoryByStage = Array.from({ length: plan.pp }, (_, stageIndex) => stageMemory(problem, plan, stageIndex));
   const fullest = memoryByStage.reduce((most, stage) => (stage.totalBytes > most.totalBytes ? stage : most));
   const summary = summarize(problem, plan, cost, fullest.totalBytes);
-  const flops = stepFlops(problem, plan.recompute);
+  const flops = stepFlops(problem, plan);
   const totals = runTotals(problem, cost.stepSeconds);
   return {
     stepSeconds: cost.stepSeconds,

@@ -45,7 +45,12 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
     sequenceParallel: input.sequenceParallel ?? (tp > 1 && stackYear >= SEQUENCE_PARALLEL_YEAR),
     schedule: { name: vpp > 1 ? 'interleaved-1f1b' : '1f1b', groupSize: null, ...input.schedule },
     recompute: completeRecompute(input.recompute),
-    sharding: { zeroStage: isModern ? 1 : 0, group: 'dp', reshardAfterForward: true, ...input.sharding },
+    sharding: {
+      zeroStage: isModern ? 1 : 0,
+      group: cp > 1 ? 'dp-cp' : 'dp',
+      reshardAfterForward: true,
+      ...input.sharding,
+    },
     cpMethod: input.cpMethod ?? 'ring',
     overlap: {
       tp: false,
@@ -126,9 +131,14 @@ export function planKey(plan: Plan): string {
 export function describePlan(plan: Plan): string {
   const schedule = plan.schedule.name;
   const label = isPlannedSchedule(schedule) ? schedules[schedule].label : schedule;
+  const named = { CP: plan.cp, EP: plan.ep, ETP: plan.etp };
+  const degrees = Object.entries(named)
+    .filter(([, degree]) => degree > 1)
+    .map(([name, degree]) => `${name} ${degree} · `)
+    .join('');
   const recompute = { none: 'no recomputation', selective: 'selective recomputation', full: 'full recomputation' };
   return (
-    `TP ${plan.tp} · PP ${plan.pp} · DP ${plan.dp}, ` +
+    `TP ${plan.tp} · PP ${plan.pp} · ${degrees}DP ${plan.dp}, ` +
     `${label}${plan.vpp > 1 ? ` ${plan.vpp}` : ''}, micro-batch ${plan.microBatchSize}, ${recompute[plan.recompute.mode]}`
   );
 }

@@ -21,8 +21,10 @@ export interface Workload {
   globalBatchSize: number;
   seqLen: number;
   tokens: number | null;
-  compute: 'bf16' | 'fp16';
+  compute: 'bf16' | 'fp16' | 'fp8';
   weightBytesPerParameter: number;
+  /** Bytes of low-precision copies of a weight that the matmuls read (fp8 and its transpose), per parameter. */
+  weightCopyBytesPerParameter: number;
   /** Bytes of the gradient that is accumulated and reduced between ranks, per parameter. */
   gradientBytesPerParameter: number;
   /** Optimizer states incl. fp32 master weights, bytes per parameter. */
@@ -73,15 +75,14 @@ function optimizerBytes(gradients: Scenario['job']['precision']['gradients'], we
   return gradients === 'fp32' ? 12 : 16;
 }
 
-type HalfPrecision = Workload['compute'];
-
-function toWorkload(job: Scenario['job'], compute: HalfPrecision): Workload {
+function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workload {
   return {
     globalBatchSize: job.globalBatchSize,
     seqLen: job.seqLen,
     tokens: job.tokens,
     compute,
     weightBytesPerParameter: bytesOf[job.precision.weights],
+    weightCopyBytesPerParameter: compute === 'fp8' ? 2 : 0,
     gradientBytesPerParameter: bytesOf[job.precision.gradients],
     optimizerBytesPerParameter: optimizerBytes(job.precision.gradients, job.precision.weights),
     stackYear: stackYearOf(job.framework.version),
@@ -97,7 +98,7 @@ export function toProblem(
 ): Problem {
   const { model, cluster, job } = scenario;
   const { compute } = job.precision;
-  if (compute !== 'bf16' && compute !== 'fp16') throw new Error(`precision ${compute} reached the engine`);
+  if (compute === 'fp32') throw new Error(`precision ${compute} reached the engine`);
   const { price } = cluster;
   const accelerator = withOverrides(catalogAccelerator, cluster);
   const device = toDevice(accelerator, cluster, compute, calibration);

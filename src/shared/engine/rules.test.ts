@@ -8,6 +8,37 @@ import { firstBrokenRule, rules, violationsOf } from './rules.ts';
 import { choicesArbitrary } from './testing/arbitraries.ts';
 import { problemOf, type Choices } from './testing/problems.ts';
 
+const moe = {
+  numExperts: 8,
+  expertsPerToken: 2,
+  expertFfnHiddenSize: 1024,
+  sharedExpertFfnHiddenSize: 0,
+  sharedExpertGate: false,
+  denseFirst: 0,
+  everyN: 1,
+  router: null,
+};
+const hybrid = {
+  layerKinds: {
+    mamba: {
+      mixer: {
+        type: 'mamba2' as const,
+        numHeads: 48,
+        headDim: 64,
+        stateSize: 128,
+        numGroups: 6,
+        convKernel: 4,
+        convBias: true,
+        projectionBias: false,
+      },
+      ffn: { type: 'none' as const },
+      norms: 1,
+      parallel: false,
+      otherParameters: 0,
+    },
+  },
+};
+
 /** One plan per rule that breaks it and nothing else, where that is possible; the message names the numbers. */
 const broken: [rule: string, path: string, choices: Choices, input: PlanInput, says: RegExp][] = [
   ['world-size', 'dp', {}, { tp: 2, dp: 2 }, /2·1·1·2 = 4, but the cluster has 8/],
@@ -42,9 +73,6 @@ const broken: [rule: string, path: string, choices: Choices, input: PlanInput, s
     { pp: 2, vpp: 2, dp: 4 },
     /the 3 micro-batches to be a multiple of pp = 2/,
   ],
-  ['not-modelled', 'cp', {}, { cp: 2 }, /context parallelism/],
-  ['not-modelled', 'ep', {}, { ep: 2 }, /expert parallelism/],
-  ['not-modelled', 'etp', {}, { etp: 2 }, /expert tensor parallelism/],
   [
     'interleaving-divides-batch',
     'microBatchSize',
@@ -74,24 +102,54 @@ const broken: [rule: string, path: string, choices: Choices, input: PlanInput, s
     /two chunks per rank, but vpp = 1/,
   ],
   ['not-modelled', 'schedule.name', {}, { pp: 2, schedule: { name: 'custom' } }, /the schedule custom/],
-  ['not-modelled', 'sharding.zeroStage', {}, { sharding: { zeroStage: 3 } }, /ZeRO stage 3/],
-  ['not-modelled', 'sharding.group', {}, { sharding: { group: { size: 4 } } }, /sharding over a subgroup/],
+  ['ep-needs-experts', 'ep', {}, { ep: 2 }, /the model has no experts/],
+  ['ep-needs-experts', 'etp', {}, { etp: 2 }, /the model has no experts/],
   [
-    'not-modelled',
-    'recompute.modules',
-    {},
-    { recompute: { mode: 'selective', modules: ['mlp'] } },
-    /modules other than core-attention/,
+    'experts-divide-ep',
+    'ep',
+    { model: { moe: { ...moe, numExperts: 12 } } },
+    { ep: 8 },
+    /12 experts do not divide over ep = 8/,
   ],
   [
-    'not-modelled',
+    'expert-width-divides-etp',
+    'etp',
+    { model: { moe: { ...moe, expertFfnHiddenSize: 1023 } } },
+    { etp: 2 },
+    /the expert width 1023 does not divide over etp = 2/,
+  ],
+  ['expert-mesh', 'ep', { model: { moe } }, { ep: 8, etp: 2 }, /ep·etp = 8·2 does not divide the tp·cp·dp = 8/],
+  [
+    'experts-need-sequence-parallel',
+    'sequenceParallel',
+    { model: { moe } },
+    { tp: 2, ep: 2, sequenceParallel: false },
+    /need sequence parallelism/,
+  ],
+  ['sequence-divides-cp', 'cp', { seqLen: 1026 }, { cp: 2 }, /cuts 1026 tokens into 4 equal parts/],
+  [
+    'heads-divide-cp',
+    'cp',
+    { model: { numHeads: 4, numKvHeads: 4, headDim: 256 } },
+    { cp: 8, cpMethod: 'ulysses' },
+    /4 heads of a tp rank .* cp = 8/,
+  ],
+  ['groups-divide-tp', 'tp', { model: hybrid }, { tp: 8 }, /6 Mamba groups do not divide over tp = 8/],
+  [
+    'sharding-group-divides',
+    'sharding.group',
+    {},
+    { sharding: { zeroStage: 1, group: { size: 3 } } },
+    /group of 3 does not divide the dp·cp = 8/,
+  ],
+  [
+    'recompute-layers-fit',
     'recompute.layersPerStage',
     {},
-    { recompute: { mode: 'full', layersPerStage: 2 } },
-    /only some layers/,
+    { recompute: { mode: 'full', layersPerStage: 9 } },
+    /layersPerStage = 9, but a stage has 8 layers/,
   ],
-  ['not-modelled', 'offload', {}, { offload: { optimizer: 0.5 } }, /offload to the host/],
-  ['not-modelled', 'rankOrder', {}, { rankOrder: 'tp-pp-dp-cp-ep' }, /rank order/],
+  ['rank-order', 'rankOrder', {}, { rankOrder: 'dp-dp' }, /must name tp, cp, ep, dp and pp once each/],
   [
     'schedule-group-size',
     'schedule.groupSize',
@@ -145,15 +203,15 @@ describe('a plan that breaks several rules', () => {
       model: { numHeads: 12, numKvHeads: 12, hiddenSize: 1536, numLayers: 7 },
       numAccelerators: 64,
     };
-    const { found } = violations(choices, { tp: 8, pp: 4, cp: 2, microBatchSize: 3, sharding: { zeroStage: 2 } });
+    const { found } = violations(choices, { tp: 8, pp: 4, ep: 2, microBatchSize: 3, rankOrder: 'dp-up' });
     expect(named(found).sort()).toEqual(
       [
         'heads-divide-tp tp',
         'kv-heads-divide-tp tp',
         'layers-divide-pp pp',
         'batch-divides microBatchSize',
-        'not-modelled cp',
-        'not-modelled sharding.zeroStage',
+        'ep-needs-experts ep',
+        'rank-order rankOrder',
       ].sort(),
     );
   });
@@ -289,7 +347,8 @@ describe('legal values and nearest plans', () => {
     ['no chunks without a pipeline', {}, { vpp: 2 }, { vpp: 1, schedule: { name: '1f1b' } }],
     ['micro-batches that divide', {}, { microBatchSize: 3 }, { microBatchSize: 2 }],
     ['a schedule that is planned', {}, { pp: 2, schedule: { name: 'custom' } }, { pp: 2, schedule: { name: '1f1b' } }],
-    ['no context parallelism', {}, { cp: 2, tp: 2 }, { cp: 1, tp: 2, dp: 4 }],
+    ['a smaller cp', { seqLen: 1028 }, { cp: 4 }, { cp: 2, tp: 1, dp: 4 }],
+    ['no ep', {}, { ep: 2, tp: 2 }, { ep: 1, tp: 2, dp: 4 }],
   ])('the nearest plan has %s', (_, choices, input, expected) => {
     expect(evaluatePlan(problemOf(choices), input).nearestPlan).toMatchObject(expected);
   });

@@ -16,38 +16,11 @@ import {
   type PipelineShape,
   type Schedule,
 } from './pipeline/schedules/index.ts';
+import { parseRankOrder } from './network/index.ts';
 import type { Problem } from './problem.ts';
+import { degreeRule, type Rule, type Value } from './rule.ts';
+import { groupRules, tpCandidates } from './rules-groups.ts';
 
-type Value = number | string | boolean;
-
-export interface Rule {
-  id: string;
-  /** Dotted plan path of the field that the rule is about. */
-  path: string;
-  /** What is wrong, in words with numbers; null where nothing is. */
-  fault(problem: Problem, plan: Plan): string | null;
-  /** Values of the field to try; those that pass the rule are legal. */
-  candidates(problem: Problem, plan: Plan): readonly Value[];
-  set(plan: Plan, value: Value): Plan;
-}
-
-type Degree = 'tp' | 'pp' | 'cp' | 'ep' | 'etp' | 'dp' | 'vpp' | 'microBatchSize';
-
-const setDegree =
-  (field: Degree) =>
-  (plan: Plan, value: Value): Plan => ({ ...plan, [field]: Number(value) });
-
-function degreeRule(
-  id: string,
-  path: Degree,
-  fault: Rule['fault'],
-  candidates: (problem: Problem, plan: Plan) => readonly number[],
-): Rule {
-  return { id, path, fault, candidates, set: setDegree(path) };
-}
-
-const tpCandidates = (problem: Problem) =>
-  divisorsOf(problem.network.numAccelerators).filter((tp) => tp <= problem.network.scaleUpDomainSize);
 const microBatchCandidates = (problem: Problem) =>
   divisorsOf(problem.workload.globalBatchSize).filter((size) => size <= 64);
 
@@ -88,33 +61,12 @@ const splitRules: Rule[] = [
     ({ network }) => divisorsOf(network.numAccelerators),
   ),
   degreeRule(
-    'heads-divide-tp',
-    'tp',
-    ({ model }, { tp }) =>
-      model.numHeads % tp === 0 ? null : `${model.numHeads} attention heads do not divide over tp = ${tp}`,
-    tpCandidates,
-  ),
-  degreeRule(
-    'kv-heads-divide-tp',
-    'tp',
-    ({ model }, { tp }) =>
-      model.numKvHeads % tp === 0 ? null : `${model.numKvHeads} key/value heads do not divide over tp = ${tp}`,
-    tpCandidates,
-  ),
-  degreeRule(
-    'ffn-divides-tp',
-    'tp',
-    ({ model }, { tp }) =>
-      model.ffnHiddenSize % tp === 0 ? null : `the FFN width ${model.ffnHiddenSize} does not divide over tp = ${tp}`,
-    tpCandidates,
-  ),
-  degreeRule(
     'sequence-divides-tp',
     'tp',
-    ({ workload }, { tp, sequenceParallel }) =>
-      !sequenceParallel || workload.seqLen % tp === 0
+    ({ workload }, { tp, cp, sequenceParallel }) =>
+      !sequenceParallel || workload.seqLen % (tp * cp) === 0
         ? null
-        : `sequence parallelism splits ${workload.seqLen} tokens over tp = ${tp}, which does not divide`,
+        : `sequence parallelism splits ${workload.seqLen / cp} tokens over tp = ${tp}, which does not divide`,
     tpCandidates,
   ),
   {
@@ -260,13 +212,6 @@ function notModelled(
 }
 
 const scopeRules: Rule[] = [
-  notModelled('cp', 'context parallelism', { isUsed: (p) => p.cp > 1, off: 1, without: (p) => ({ ...p, cp: 1 }) }),
-  notModelled('ep', 'expert parallelism', { isUsed: (p) => p.ep > 1, off: 1, without: (p) => ({ ...p, ep: 1 }) }),
-  notModelled('etp', 'expert tensor parallelism', {
-    isUsed: (p) => p.etp > 1,
-    off: 1,
-    without: (p) => ({ ...p, etp: 1 }),
-  }),
   {
     id: 'not-modelled',
     path: 'schedule.name',
@@ -276,38 +221,15 @@ const scopeRules: Rule[] = [
     set: setSchedule,
   },
   {
-    id: 'not-modelled',
-    path: 'sharding.zeroStage',
-    fault: (_, { sharding }) =>
-      sharding.zeroStage > 1 ? `ZeRO stage ${sharding.zeroStage} is not planned by this version` : null,
-    candidates: () => [0, 1],
-    set: (plan, value) => ({ ...plan, sharding: { ...plan.sharding, zeroStage: value === 0 ? 0 : 1 } }),
+    id: 'rank-order',
+    path: 'rankOrder',
+    fault: (_, { rankOrder }) =>
+      parseRankOrder(rankOrder) === null
+        ? `the rank order "${rankOrder}" must name tp, cp, ep, dp and pp once each, fastest first`
+        : null,
+    candidates: () => ['tp-cp-ep-dp-pp', 'tp-cp-ep-pp-dp'],
+    set: (plan, value) => ({ ...plan, rankOrder: String(value) }),
   },
-  notModelled('sharding.group', 'sharding over a subgroup', {
-    isUsed: (p) => typeof p.sharding.group === 'object',
-    off: 'dp',
-    without: (p) => ({ ...p, sharding: { ...p.sharding, group: 'dp' } }),
-  }),
-  notModelled('recompute.modules', 'selective recomputation of modules other than core-attention', {
-    isUsed: (p) => p.recompute.mode === 'selective' && p.recompute.modules.some((m) => m !== 'core-attention'),
-    off: 'core-attention',
-    without: (p) => ({ ...p, recompute: { ...p.recompute, modules: ['core-attention'] } }),
-  }),
-  notModelled('recompute.layersPerStage', 'recomputing only some layers of a stage', {
-    isUsed: (p) => p.recompute.layersPerStage !== null,
-    off: 'null',
-    without: (p) => ({ ...p, recompute: { ...p.recompute, layersPerStage: null } }),
-  }),
-  notModelled('offload', 'offload to the host', {
-    isUsed: (p) => p.offload.optimizer > 0 || p.offload.weights > 0 || p.offload.activations > 0,
-    off: 0,
-    without: (p) => ({ ...p, offload: { optimizer: 0, weights: 0, activations: 0 } }),
-  }),
-  notModelled('rankOrder', 'a rank order other than tp-cp-ep-dp-pp', {
-    isUsed: (p) => p.rankOrder !== 'tp-cp-ep-dp-pp',
-    off: 'tp-cp-ep-dp-pp',
-    without: (p) => ({ ...p, rankOrder: 'tp-cp-ep-dp-pp' }),
-  }),
   notModelled('runtime.cudaGraphs', 'CUDA graphs', {
     isUsed: (p) => p.runtime.cudaGraphs !== 'none',
     off: 'none',
@@ -315,7 +237,7 @@ const scopeRules: Rule[] = [
   }),
 ];
 
-export const rules: readonly Rule[] = [...splitRules, ...pipelineRules, ...scopeRules];
+export const rules: readonly Rule[] = [...splitRules, ...groupRules, ...pipelineRules, ...scopeRules];
 
 /** The id of the first rule that a plan breaks, or null. Cheap: for the search. */
 export function firstBrokenRule(problem: Problem, plan: Plan): string | null {

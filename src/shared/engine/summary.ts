@@ -3,7 +3,7 @@ import type { Plan, PlanSummary, Verdict } from '../schema/index.ts';
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../units.ts';
 import { planKey } from './plan.ts';
 import type { Problem } from './problem.ts';
-import type { StepCost } from './step.ts';
+import { recomputedShareOf, type StepCost } from './step/index.ts';
 import { modelFlops, recomputedFlops } from './workload/flops.ts';
 
 /** Whether a peak fits: below the headroom, inside it, or beyond what can be allocated. */
@@ -39,13 +39,14 @@ export interface StepFlops {
   peakPerSecond: number;
 }
 
-export function stepFlops(problem: Problem, recompute: Plan['recompute']): StepFlops {
+export function stepFlops(problem: Problem, plan: Plan): StepFlops {
   const { model, workload, network, device } = problem;
   const numTokens = workload.globalBatchSize * workload.seqLen;
   const useful = modelFlops(model, workload.seqLen, numTokens);
+  const share = recomputedShareOf(plan, model.numLayers / plan.pp);
   return {
     model: useful,
-    hardware: useful + recomputedFlops(model, workload.seqLen, numTokens, recompute),
+    hardware: useful + recomputedFlops(model, { seqLen: workload.seqLen, numTokens }, plan.recompute, share),
     peakPerSecond: network.numAccelerators * device.peakFlopsPerSecond,
   };
 }
@@ -59,7 +60,7 @@ export function bubbleFractionOf(cost: StepCost): number {
 /** The comparable numbers of a valid plan. */
 export function summarize(problem: Problem, plan: Plan, cost: StepCost, peakMemoryBytes: number): PlanSummary {
   const { workload, network } = problem;
-  const flops = stepFlops(problem, plan.recompute);
+  const flops = stepFlops(problem, plan);
   const totals = runTotals(problem, cost.stepSeconds);
   return {
     key: planKey(plan),

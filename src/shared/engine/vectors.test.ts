@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { Model, PlanInput } from '../schema/index.ts';
 import { GIB } from '../units.ts';
 import { busFactor, collectiveSeconds, type CollectiveOp } from './kernels/index.ts';
-import { layerActivationBytes, stageMemory, stageMemoryItems } from './memory.ts';
+import { layerActivationBytes, stageMemory, stageMemoryItems } from './memory/index.ts';
 import { groupOf, groupSeconds, hierarchical, linksOf, ring } from './network/index.ts';
 import { schedules } from './pipeline/schedules/index.ts';
 import { completePlan } from './plan.ts';
 import type { Problem } from './problem.ts';
-import { StepModel } from './step.ts';
+import { StepModel } from './step/index.ts';
 import { runTotals } from './summary.ts';
 import { calibration, modelOf } from './testing/catalog.ts';
 import { problemOf, smallModel, type Choices } from './testing/problems.ts';
@@ -16,7 +16,7 @@ import file from './testing/vectors.json' with { type: 'json' };
 import { communicationsOf } from './explain/communication.ts';
 import { modelFlops, recomputedFlops } from './workload/flops.ts';
 import { stackOf } from '../layer-stack.ts';
-import { paddedVocabSize, rankParameters, totalParameters, type StagePlace } from './workload/parameters.ts';
+import { paddedVocabSize, rankParameters, totalParameters } from './workload/parameters.ts';
 
 type Inputs = Record<string, number>;
 interface Vector {
@@ -89,7 +89,11 @@ function stepFlops(inputs: Inputs): { model: number; full: number; core: number 
   const { B = 1, s = 1 } = inputs;
   const useful = modelFlops(model, s, B * s);
   const extra = (mode: 'selective' | 'full') =>
-    recomputedFlops(model, s, B * s, { mode, modules: [], layersPerStage: null });
+    recomputedFlops(
+      model,
+      { seqLen: s, numTokens: B * s },
+      { mode, modules: ['core-attention'], layersPerStage: null },
+    );
   return { model: useful, full: useful + extra('full'), core: extra('selective') };
 }
 
@@ -98,8 +102,15 @@ function planned(choices: Choices, input: PlanInput) {
   return { problem, plan: completePlan(problem, input) };
 }
 
-const stageParameters = (model: Model, tp: number, layers: number, place: StagePlace) =>
-  rankParameters(model, { tp, ep: 1, etp: 1 }, [layers], place).dense;
+const stageParameters = (
+  model: Model,
+  tp: number,
+  layers: number,
+  { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
+) => {
+  const rank = { counts: [layers], hasEmbedding: isFirst, hasHead: isLast, mtpLayers: 0 };
+  return rankParameters(model, { tp, ep: 1, etp: 1 }, rank).dense;
+};
 
 /** Bytes of activations of one layer and micro-batch. */
 function layerBytes(

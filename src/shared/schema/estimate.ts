@@ -58,8 +58,8 @@ export const communicationSchema = z.strictObject({
   label: z.string(),
   group: z.string(),
   groupSize: z.int(),
-  /** The slowest links on the way: `node` = PCIe inside a node. */
-  placement: z.enum(['scale-up', 'node', 'scale-out']),
+  /** The slowest links on the way: `node` = PCIe inside a node, `host` = between accelerator and host memory. */
+  placement: z.enum(['scale-up', 'node', 'scale-out', 'host']),
   operation: z.string(),
   callsPerStep: z.number(),
   bytesPerCall: z.number(),

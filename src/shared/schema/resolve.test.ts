@@ -345,7 +345,7 @@ describe('bad input is refused with its place and a remedy', () => {
 
   test.each([
     ['job.task', 'lora', 'LoRA'],
-    ['job.precision.compute', 'fp8', 'fp8 training'],
+    ['job.precision.compute', 'fp32', 'fp32 training'],
     ['objective', 'robust', 'robustness'],
   ])('%s is understood and refused as not planned', (path, value, what) => {
     const error = refusal(() => open(changed({ [path]: value })));

@@ -157,11 +157,11 @@ function unsupported(job: Scenario['job'], accelerator: Accelerator): Issue[] {
   const issues: Issue[] = [];
   if (job.task === 'lora')
     issues.push({ path: 'job.task', message: 'LoRA is not planned by this version', remedy: 'Use pretrain or sft.' });
-  if (job.precision.compute === 'fp8' || job.precision.compute === 'fp32')
+  if (job.precision.compute === 'fp32')
     issues.push({
       path: 'job.precision.compute',
       message: `${job.precision.compute} training is not planned by this version`,
-      remedy: 'Use bf16 or fp16.',
+      remedy: 'Use bf16, fp16 or fp8.',
     });
   else if (accelerator.peakTflops[job.precision.compute] === null) issues.push(noUnits(accelerator, job));
   return issues;

@@ -25,9 +25,15 @@ export function describeEstimate(estimate: Estimate): string {
     .join(', ');
 }
 
-const planColumns: readonly Column<ListedPlan>[] = [
+/** A column that stands only where one of the plans needs it. */
+type PlanColumn = Column<ListedPlan> & { isShown?: (plans: readonly ListedPlan[]) => boolean };
+
+const planColumns: readonly PlanColumn[] = [
   { title: 'TP', cell: ({ plan }) => String(plan.tp) },
   { title: 'PP', cell: ({ plan }) => String(plan.pp) },
+  { title: 'CP', cell: ({ plan }) => String(plan.cp), isShown: (plans) => plans.some(({ plan }) => plan.cp > 1) },
+  { title: 'EP', cell: ({ plan }) => String(plan.ep), isShown: (plans) => plans.some(({ plan }) => plan.ep > 1) },
+  { title: 'ETP', cell: ({ plan }) => String(plan.etp), isShown: (plans) => plans.some(({ plan }) => plan.etp > 1) },
   { title: 'DP', cell: ({ plan }) => String(plan.dp) },
   { title: 'VPP', cell: ({ plan }) => String(plan.vpp) },
   { title: 'MBS', cell: ({ plan }) => String(plan.microBatchSize) },
@@ -46,7 +52,8 @@ const planColumns: readonly Column<ListedPlan>[] = [
 export function formatPlans(plans: readonly ListedPlan[], width: number): string {
   const numbers = new Map(plans.map((item, index) => [item, item.reference ? '*' : String(index + 1)]));
   const number: Column<ListedPlan> = { title: '#', cell: (item) => numbers.get(item) ?? '' };
-  return formatTable(plans, [number, ...planColumns], width);
+  const columns = planColumns.filter(({ isShown }) => isShown === undefined || isShown(plans));
+  return formatTable(plans, [number, ...columns], width);
 }
 
 /** Where the time of a step goes, from the ideal on. */

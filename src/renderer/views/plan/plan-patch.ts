@@ -29,6 +29,7 @@ function readValue(text: string): PatchValue {
 /** Fields that follow from others and must not hold an old value when those change. */
 const followers: Readonly<Record<string, readonly string[]>> = {
   'recompute.mode': ['recompute.modules', 'recompute.layersPerStage'],
+  cp: ['sharding.group'],
   vpp: ['schedule.name', 'schedule.groupSize', 'layout'],
   pp: ['schedule.name', 'schedule.groupSize', 'layout'],
 };

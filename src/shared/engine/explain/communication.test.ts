@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { completePlan, evaluatePlan } from '../index.ts';
 import { groupOf, groupSeconds, linksOf } from '../network/index.ts';
-import { StepModel } from '../step.ts';
+import { StepModel } from '../step/index.ts';
 import { caseArbitrary } from '../testing/arbitraries.ts';
 import { problemOf } from '../testing/problems.ts';
 import { communicationsOf } from './communication.ts';
@@ -20,9 +20,11 @@ describe('the table of communications', () => {
         }
         const waterfall = waterfallOf(problem, plan, cost);
         const lost = (label: string) => waterfall.find((step) => step.label === label)?.seconds ?? 0;
-        const waited = (group: string) =>
-          table.filter((row) => row.group === group).reduce((sum, row) => sum + row.exposedSeconds, 0);
-        expect(waited('dp')).toBeCloseTo(lost('Data-parallel communication'), 9);
+        const waited = (...groups: string[]) =>
+          table.filter((row) => groups.includes(row.group)).reduce((sum, row) => sum + row.exposedSeconds, 0);
+        // with ZeRO-2 and 3 every stage waits for its own shards: the waterfall shows the mean, the table one rank
+        if (plan.sharding.zeroStage < 2)
+          expect(waited('dp', 'edp')).toBeCloseTo(lost('Data-parallel communication'), 9);
         expect(waited('pp')).toBeCloseTo(lost('Pipeline sends'), 9);
         expect(waited('embedding')).toBeCloseTo(lost('Tied-embedding exchange'), 9);
       }),

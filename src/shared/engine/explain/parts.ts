@@ -1,10 +1,10 @@
 /** Where a step's time and a device's memory go, as trees whose children sum to their parent. */
 import type { MemoryPart, Plan, TimePart } from '../../schema/index.ts';
-import { stageMemoryItems } from '../memory.ts';
+import { stageMemoryItems } from '../memory/index.ts';
 import { scheduleOf } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
-import type { KindCost, StepCost } from '../step.ts';
-import type { LayerCost } from '../workload/operators.ts';
+import { onceSeconds, type KindCost, type StepCost } from '../step/index.ts';
+import { isIn, type LayerCost, type Operator } from '../workload/operators.ts';
 
 function timeLeaf(label: string, seconds: number, source: string): TimePart {
   return { label, seconds, source, children: [] };
@@ -40,13 +40,14 @@ function layerPass(label: string, cost: StepCost, partsOf: (kind: KindCost, time
 }
 
 function recomputedParts(plan: Plan, { cost }: KindCost, times: number): TimePart[] {
-  const isRepeated = (operator: LayerCost['operators'][number]) =>
-    plan.recompute.mode === 'full' || (plan.recompute.mode === 'selective' && operator.isCoreAttention);
+  const { mode, modules } = plan.recompute;
+  const isRepeated = (operator: Operator) => mode === 'full' || (mode === 'selective' && isIn(operator, modules));
   return cost.operators.filter(isRepeated).map((o) => timeLeaf(o.label, o.forwardSeconds * times, o.source));
 }
 
 function stageWork(plan: Plan, cost: StepCost): TimePart {
   const rank = cost.ranks[cost.slowestRank];
+  const share = cost.recomputedShare[cost.slowestRank] ?? 0;
   const ends = (end: LayerCost) => [
     ...operatorParts(end, 'forwardSeconds', cost.numMicroBatches).map((p) => ({ ...p, label: `${p.label}, forward` })),
     ...operatorParts(end, 'backwardSeconds', cost.numMicroBatches).map((p) => ({
@@ -58,9 +59,21 @@ function stageWork(plan: Plan, cost: StepCost): TimePart {
   return timeSum(`Work of the slowest stage (${where})`, 'sum of its operators over all micro-batches', [
     layerPass('Forward', cost, (kind, times) => operatorParts(kind.cost, 'forwardSeconds', times)),
     layerPass('Backward', cost, (kind, times) => operatorParts(kind.cost, 'backwardSeconds', times)),
-    layerPass(`Recomputation, ${plan.recompute.mode}`, cost, (kind, times) => recomputedParts(plan, kind, times)),
+    layerPass(`Recomputation, ${plan.recompute.mode}`, cost, (kind, times) =>
+      recomputedParts(plan, kind, times * share),
+    ),
     ...(rank?.hasEmbedding === true ? [timeSum('Embedding', 'first stage', ends(cost.embedding))] : []),
     ...(rank?.hasHead === true ? [timeSum('Head and loss', 'last stage', ends(cost.head))] : []),
+    timeLeaf(
+      'Multi-token prediction',
+      cost.numMicroBatches * (rank?.mtpLayers ?? 0) * cost.mtpSeconds,
+      'a layer, its projection and a pass of the head (docs/MODEL.md §1)',
+    ),
+    timeLeaf(
+      'Waiting for shards of weights and gradients',
+      cost.numMicroBatches * (cost.shardWaits[cost.slowestRank] ?? 0),
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+    ),
     timeLeaf(
       'Host time between kernels',
       cost.layerOverheadSeconds * cost.numMicroBatches * (rank?.layers ?? 0),
@@ -88,14 +101,25 @@ export function timeParts(plan: Plan, cost: StepCost): TimePart {
     ]),
     timeLeaf(
       'Gradient reduction over DP, not hidden',
-      cost.gradReduce.exposedSeconds,
+      onceSeconds(cost.gradReduce, cost.numMicroBatches),
       'volume and overlap docs/MODEL.md §5.3–5.4',
     ),
     timeLeaf(
       'Parameter gather over DP, not hidden',
-      cost.paramGather.exposedSeconds,
+      onceSeconds(cost.paramGather, cost.numMicroBatches),
       'volume and overlap docs/MODEL.md §5.3–5.4',
     ),
+    timeLeaf(
+      'Gradient reduction of experts, not hidden',
+      onceSeconds(cost.expertGradReduce, cost.numMicroBatches),
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+    ),
+    timeLeaf(
+      'Parameter gather of experts, not hidden',
+      onceSeconds(cost.expertParamGather, cost.numMicroBatches),
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+    ),
+    timeLeaf('Offload to the host, not hidden', cost.offload.exposedSeconds, 'bytes ÷ host link (docs/MODEL.md §3.1)'),
     timeLeaf(
       'Tied-embedding gradient exchange',
       cost.embeddingExchange.exposedSeconds,

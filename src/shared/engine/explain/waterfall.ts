@@ -1,7 +1,7 @@
 /** The waterfall from the ideal to the step time: how much each kind of loss costs, and what would shrink it. */
 import type { Plan, WaterfallStep } from '../../schema/index.ts';
 import type { Problem } from '../problem.ts';
-import type { StepCost } from '../step.ts';
+import { onceSeconds, type StepCost } from '../step/index.ts';
 import { stepFlops } from '../summary.ts';
 import type { OperatorKind } from '../workload/operators.ts';
 
@@ -23,6 +23,14 @@ const losses = {
     label: 'Tensor-parallel communication',
     why: 'Activations summed over the tp group in every layer; a smaller tp or overlap reduces it.',
   },
+  contextParallel: {
+    label: 'Context-parallel communication',
+    why: 'Keys and values of other parts of the sequence, as far as attention does not hide them; a smaller cp reduces it.',
+  },
+  experts: {
+    label: 'Expert communication',
+    why: 'Tokens sent to the ranks of their experts and back; a smaller ep, or one inside a domain, reduces it.',
+  },
   host: { label: 'Host time', why: 'Gaps between kernels while the host launches the next.' },
   imbalance: {
     label: 'Stage imbalance',
@@ -41,6 +49,10 @@ const losses = {
     label: 'Tied-embedding exchange',
     why: 'First and last stage sum the gradients of the matrix that both hold.',
   },
+  offload: {
+    label: 'Offload to the host',
+    why: 'States and activations cross the host link; offload less, or only what memory needs.',
+  },
   optimizer: {
     label: 'Optimizer',
     why: 'Adam reads and writes every state once; the distributed optimizer divides it by dp.',
@@ -53,13 +65,30 @@ function layersOfKind(cost: StepCost): number[] {
   return cost.kinds.map((_, kind) => cost.ranks.reduce((sum, { counts }) => sum + (counts[kind] ?? 0), 0));
 }
 
-/** Seconds of each kind of operator on the mean stage: 1/pp of all layers and of the two ends. */
-function meanSeconds(cost: StepCost, numLayers: readonly number[], pp: number): (kind: OperatorKind) => number {
-  const both = (part: StepCost['head'], kind: OperatorKind) => part.forward[kind] + part.backward[kind];
-  return (kind) => {
-    const layers = cost.kinds.reduce((sum, one, index) => sum + (numLayers[index] ?? 0) * both(one.cost, kind), 0);
-    return (cost.numMicroBatches / pp) * (layers + both(cost.embedding, kind) + both(cost.head, kind));
+/** Seconds of operators on the mean stage: 1/pp of all layers and of the two ends. */
+function meanSeconds(cost: StepCost, numLayers: readonly number[], pp: number): (of: Of) => number {
+  const both = (part: StepCost['head'], { kind, groups }: Of) => {
+    if (groups === undefined) return part.forward[kind] + part.backward[kind];
+    return part.operators.reduce((sum, operator) => {
+      const isOne = operator.kind === kind && groups.includes(operator.group ?? 'tp');
+      return isOne ? sum + operator.forwardSeconds + operator.backwardSeconds : sum;
+    }, 0);
   };
+  return (of) => {
+    const layers = cost.kinds.reduce((sum, one, index) => sum + (numLayers[index] ?? 0) * both(one.cost, of), 0);
+    return (cost.numMicroBatches / pp) * (layers + both(cost.embedding, of) + both(cost.head, of));
+  };
+}
+
+interface Of {
+  kind: OperatorKind;
+  /** Of communications only those over these groups. */
+  groups?: readonly string[];
+}
+
+/** Layers that recomputation touches, by kind, over all ranks. */
+function recomputedLayers(cost: StepCost, kind: number): number {
+  return cost.ranks.reduce((sum, { counts }, rank) => sum + (counts[kind] ?? 0) * (cost.recomputedShare[rank] ?? 0), 0);
 }
 
 /**
@@ -67,27 +96,39 @@ function meanSeconds(cost: StepCost, numLayers: readonly number[], pp: number): 
  * is imbalance; so the steps add up to stepSeconds.
  */
 export function waterfallOf(problem: Problem, plan: Plan, cost: StepCost): WaterfallStep[] {
-  const flops = stepFlops(problem, plan.recompute);
+  const flops = stepFlops(problem, plan);
   const ideal = flops.model / flops.peakPerSecond;
   const numLayers = layersOfKind(cost);
   const mean = meanSeconds(cost, numLayers, plan.pp);
   const perStage = cost.numMicroBatches / plan.pp;
-  const arithmetic = mean('matmul') + mean('attention');
+  const mtp = perStage * problem.model.mtpLayers * cost.mtpSeconds;
+  // what multi-token prediction takes beyond its matmuls is small and stands with them
+  const arithmetic = mean({ kind: 'matmul' }) + mean({ kind: 'attention' }) + mtp;
+  const waits = perStage * cost.shardWaits.reduce((sum, wait) => sum + wait, 0);
   const recompute =
-    perStage * cost.kinds.reduce((sum, kind, index) => sum + (numLayers[index] ?? 0) * kind.recomputeSeconds, 0);
+    perStage * cost.kinds.reduce((sum, kind, index) => sum + recomputedLayers(cost, index) * kind.recomputeSeconds, 0);
   const host = perStage * problem.model.numLayers * cost.layerOverheadSeconds;
-  const meanWork = arithmetic + mean('elementwise') + mean('communication') + recompute + host;
+  const meanWork =
+    arithmetic + mean({ kind: 'elementwise' }) + mean({ kind: 'communication' }) + recompute + host + waits;
   const seconds: Record<keyof typeof losses, number> = {
     kernels: arithmetic - ideal,
     recompute,
-    elementwise: mean('elementwise'),
-    tensorParallel: mean('communication'),
+    elementwise: mean({ kind: 'elementwise' }),
+    tensorParallel: mean({ kind: 'communication', groups: ['tp'] }),
+    contextParallel: mean({ kind: 'communication', groups: ['cp'] }),
+    experts: mean({ kind: 'communication', groups: ['ep', 'etp'] }),
     host,
     imbalance: cost.pipeline.busy - meanWork,
     bubble: cost.pipeline.bubble,
     sends: cost.pipeline.sends,
-    dataParallel: cost.gradReduce.exposedSeconds + cost.paramGather.exposedSeconds,
+    dataParallel:
+      waits +
+      [cost.gradReduce, cost.paramGather, cost.expertGradReduce, cost.expertParamGather].reduce(
+        (sum, one) => sum + onceSeconds(one, cost.numMicroBatches),
+        0,
+      ),
     embedding: cost.embeddingExchange.exposedSeconds,
+    offload: cost.offload.exposedSeconds,
     optimizer: cost.optimizerSeconds,
     fixed: cost.overheadSeconds,
   };

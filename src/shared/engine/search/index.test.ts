@@ -33,6 +33,12 @@ interface Row {
 }
 const rowOf = ({ key, stepSeconds, peakMemoryBytes }: Row): Row => ({ key, stepSeconds, peakMemoryBytes });
 
+/** Expert meshes: any ep that divides the experts, experts whole or split as the rest of the layer. */
+function meshes(experts: number, tp: number): { ep: number; etp: number }[] {
+  const etps = experts === 1 || tp === 1 ? [1] : [1, tp];
+  return divisorsOf(experts).flatMap((ep) => etps.map((etp) => ({ ep, etp })));
+}
+
 /**
  * Every plan of the space by plain nested loops and `evaluatePlan`, without anything of search/: the layout is even
  * where the layers divide, else balanced where embedding and head make up the difference.
@@ -45,19 +51,23 @@ function enumerateNaively(problem: Problem): Row[] {
     const { estimate, verdict } = evaluatePlan(problem, plan);
     if (estimate !== null && verdict === 'fits') rows.push(rowOf({ key: planKey(plan), ...estimate }));
   };
-  for (const tp of divisorsOf(network.numAccelerators).filter((degree) => degree <= network.scaleUpDomainSize))
-    for (const pp of divisorsOf(network.numAccelerators / tp))
-      for (let vpp = 1; vpp <= model.numLayers + 2; vpp++)
-        for (let microBatchSize = 1; microBatchSize <= 16; microBatchSize++)
-          for (const mode of ['none', 'selective', 'full'] as const)
-            for (const zeroStage of [0, 1] as const)
-              for (const sequenceParallel of [false, true]) {
-                const isEven = model.numLayers % (pp * vpp) === 0;
-                const layout = isEven ? null : balancedLayout(model.numLayers, pp, vpp);
-                if (!isEven && layout === null) continue;
-                const inner = { sequenceParallel, recompute: { mode }, sharding: { zeroStage } };
-                consider(completePlan(problem, { tp, pp, vpp, microBatchSize, layout, ...inner }));
-              }
+  const n = network.numAccelerators;
+  const experts = model.moe?.numExperts ?? 1;
+  for (const tp of divisorsOf(n).filter((degree) => degree <= network.scaleUpDomainSize))
+    for (const cp of divisorsOf(n / tp).filter((degree) => degree === 1 || problem.workload.seqLen / degree >= 4096))
+      for (const { ep, etp } of meshes(experts, tp))
+        for (const pp of divisorsOf(n / (tp * cp)))
+          for (let vpp = 1; vpp <= model.numLayers + 2; vpp++)
+            for (let microBatchSize = 1; microBatchSize <= 16; microBatchSize++)
+              for (const mode of ['none', 'selective', 'full'] as const)
+                for (const zeroStage of [0, 1] as const)
+                  for (const sequenceParallel of [false, true]) {
+                    const isEven = model.numLayers % (pp * vpp) === 0;
+                    const layout = isEven ? null : balancedLayout(model.numLayers, pp, vpp);
+                    if (!isEven && layout === null) continue;
+                    const inner = { sequenceParallel, recompute: { mode }, sharding: { zeroStage } };
+                    consider(completePlan(problem, { tp, cp, ep, etp, pp, vpp, microBatchSize, layout, ...inner }));
+                  }
   return rows;
 }
 

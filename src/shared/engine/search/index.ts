@@ -6,11 +6,11 @@
  */
 import type { HeatCell, PlanSummary, SearchResult, SearchStats } from '../../schema/index.ts';
 import { formatBytes } from '../../units.ts';
-import { fullestStage } from '../memory.ts';
+import { fullestStage } from '../memory/index.ts';
 import { completePlan, describePlan } from '../plan.ts';
 import type { Problem } from '../problem.ts';
 import { firstBrokenRule } from '../rules.ts';
-import { StepModel } from '../step.ts';
+import { StepModel } from '../step/index.ts';
 import { summarize, verdictOf } from '../summary.ts';
 import { byStepTime, insertBest, insertFrontier, meetsConstraints, mergeCell, orderOf } from './collect.ts';
 import { constraintFault, planAt, spaceOf } from './space.ts';

@@ -14,6 +14,9 @@ function distance(from: Plan, to: Plan): number {
   return (
     steps(from.tp, to.tp) +
     steps(from.pp, to.pp) +
+    steps(from.cp, to.cp) +
+    steps(from.ep, to.ep) +
+    steps(from.etp, to.etp) +
     steps(from.vpp, to.vpp) +
     steps(from.microBatchSize, to.microBatchSize) +
     0.1 * steps(from.dp, to.dp)
@@ -22,44 +25,54 @@ function distance(from: Plan, to: Plan): number {
 
 /** The plan with everything that this version does not model switched off. */
 function modelled(plan: Plan): Plan {
+  const isSubgroup = typeof plan.sharding.group === 'object';
   return {
     ...plan,
-    cp: 1,
-    ep: 1,
-    etp: 1,
-    sharding: { ...plan.sharding, zeroStage: plan.sharding.zeroStage >= 1 ? 1 : 0, group: 'dp' },
-    recompute: {
-      mode: plan.recompute.mode,
-      modules: plan.recompute.mode === 'selective' ? ['core-attention'] : [],
-      layersPerStage: null,
-    },
-    offload: { optimizer: 0, weights: 0, activations: 0 },
+    sharding: isSubgroup ? { ...plan.sharding, group: plan.cp > 1 ? 'dp-cp' : 'dp' } : plan.sharding,
+    recompute: { ...plan.recompute, layersPerStage: null },
     rankOrder: 'tp-cp-ep-dp-pp',
     runtime: { ...plan.runtime, cudaGraphs: 'none' },
   };
 }
 
+/** Degrees to try in place of one that may be too large: its divisors and one, the largest first. */
+const smaller = (degree: number): number[] => divisorsOf(degree).reverse();
+
+type Mesh = Pick<Plan, 'tp' | 'cp' | 'ep' | 'etp'>;
+
+/** Every tp, with the plan's cp, ep and etp or smaller ones. */
+function meshes({ network }: Problem, plan: Plan): Mesh[] {
+  const n = network.numAccelerators;
+  const tps = divisorsOf(n).filter((tp) => tp <= Math.max(64, plan.tp));
+  return tps.flatMap((tp) =>
+    smaller(plan.cp)
+      .filter((cp) => n % (tp * cp) === 0)
+      .flatMap((cp) => smaller(plan.ep).flatMap((ep) => smaller(plan.etp).map((etp) => ({ tp, cp, ep, etp })))),
+  );
+}
+
 /**
- * The valid plan nearest to `plan`, or null where the job has none on this cluster. Exhaustive over tp, pp, vpp and
- * micro-batch; ties go to the smaller key, so the answer is always the same.
+ * The valid plan nearest to `plan`, or null where the job has none on this cluster. Exhaustive over tp, pp, vpp,
+ * micro-batch, and the plan's own or smaller cp, ep and etp; ties go to the smaller key, so the answer is always the same.
  */
 export function nearestValidPlan(problem: Problem, plan: Plan): Plan | null {
   const { model, network, workload } = problem;
   const base = modelled(plan);
   let best: { plan: Plan; distance: number } | null = null;
-  const consider = (tp: number, pp: number, vpp: number, microBatchSize: number): void => {
-    const dp = network.numAccelerators / (tp * pp);
+  const consider = (mesh: Mesh, pp: number, vpp: number, microBatchSize: number): void => {
+    const { tp, cp } = mesh;
+    const dp = network.numAccelerators / (tp * pp * cp);
     const name = vpp > 1 ? 'interleaved-1f1b' : '1f1b';
     const keepsSchedule = isPlannedSchedule(base.schedule.name) && base.schedule.name === name;
     const candidate: Plan = {
       ...base,
-      tp,
+      ...mesh,
       pp,
       vpp,
       microBatchSize,
       dp,
       layout: layoutFor(model.numLayers, pp, vpp) ?? null,
-      sequenceParallel: base.sequenceParallel && tp > 1 && workload.seqLen % tp === 0,
+      sequenceParallel: base.sequenceParallel && tp > 1 && workload.seqLen % (tp * cp) === 0,
       schedule: keepsSchedule ? { ...base.schedule, groupSize: null } : { name, groupSize: null },
     };
     const far = distance(plan, candidate);
@@ -68,11 +81,10 @@ export function nearestValidPlan(problem: Problem, plan: Plan): Plan | null {
     if (firstBrokenRule(problem, candidate) === null) best = { plan: candidate, distance: far };
   };
   const batches = divisorsOf(workload.globalBatchSize).filter((size) => size <= Math.max(64, plan.microBatchSize));
-  for (const tp of divisorsOf(network.numAccelerators)) {
-    if (tp > 64 && tp > plan.tp) break;
-    for (const pp of divisorsOf(network.numAccelerators / tp)) {
+  for (const mesh of meshes(problem, plan)) {
+    for (const pp of divisorsOf(network.numAccelerators / (mesh.tp * mesh.cp))) {
       if (pp > mostStages(model.numLayers)) break;
-      chunksOf(model.numLayers, pp).forEach((vpp) => batches.forEach((size) => consider(tp, pp, vpp, size)));
+      chunksOf(model.numLayers, pp).forEach((vpp) => batches.forEach((size) => consider(mesh, pp, vpp, size)));
     }
   }
   return (best as { plan: Plan } | null)?.plan ?? null;

@@ -7,6 +7,17 @@ import { completePlan, type Problem } from '../index.ts';
 import { firstBrokenRule } from '../rules.ts';
 import { problemOf, type Choices } from './problems.ts';
 
+const expertsOf = (numExperts: number) => ({
+  numExperts,
+  expertsPerToken: 2,
+  expertFfnHiddenSize: 512,
+  sharedExpertFfnHiddenSize: 256,
+  sharedExpertGate: false,
+  denseFirst: 1,
+  everyN: 1,
+  router: null,
+});
+
 /** Small training jobs: both model styles, both accelerators, stacks of three eras, 1 to 64 devices. */
 export const choicesArbitrary: fc.Arbitrary<Choices> = fc
   .record({
@@ -24,33 +35,55 @@ export const choicesArbitrary: fc.Arbitrary<Choices> = fc
     version: fc.constantFrom(null, '2021', '2022'),
     gradients: fc.constantFrom('fp32' as const, 'bf16' as const),
     objective: fc.constantFrom('throughput' as const, 'memory-headroom' as const),
+    experts: fc.constantFrom(0, 0, 4, 8),
+    mtpLayers: fc.constantFrom(0, 0, 0, 1),
   })
-  .map(({ numLayers, headDim, numHeads, groups, isGpt, tiedEmbeddings, vocabSize, gradients, ...rest }) => ({
-    ...rest,
-    precision: { gradients },
-    model: {
+  .map(
+    ({
       numLayers,
-      hiddenSize: numHeads * headDim,
-      ffnHiddenSize: 4 * numHeads * headDim,
-      numHeads,
-      numKvHeads: numHeads / groups,
       headDim,
+      numHeads,
+      groups,
+      isGpt,
       tiedEmbeddings,
       vocabSize,
-      ...(isGpt
-        ? {
-            family: 'gpt' as const,
-            gatedFfn: false,
-            positions: 'learned' as const,
-            maxPositions: 8192,
-            normalization: 'layernorm' as const,
-            qkvBias: true,
-            ffnBias: true,
-            dropout: true,
-          }
-        : {}),
-    },
-  }));
+      gradients,
+      experts,
+      mtpLayers,
+      ...rest
+    }) => ({
+      ...rest,
+      precision: { gradients },
+      model: {
+        numLayers,
+        hiddenSize: numHeads * headDim,
+        ffnHiddenSize: 4 * numHeads * headDim,
+        numHeads,
+        numKvHeads: numHeads / groups,
+        headDim,
+        tiedEmbeddings,
+        vocabSize,
+        mtpLayers,
+        ...(experts === 0
+          ? {}
+          : {
+              moe: expertsOf(experts),
+            }),
+        ...(isGpt
+          ? {
+              family: 'gpt' as const,
+              gatedFfn: false,
+              positions: 'learned' as const,
+              maxPositions: 8192,
+              normalization: 'layernorm' as const,
+              qkvBias: true,
+              ffnBias: true,
+              dropout: true,
+            }
+          : {}),
+      },
+    }),
+  );
 
 /** Any plan that divides: rules may still refuse it. */
 function planArbitrary(problem: Problem): fc.Arbitrary<Plan> {
@@ -63,15 +96,24 @@ function planArbitrary(problem: Problem): fc.Arbitrary<Plan> {
       vpp: fc.constantFrom(1, 1, 2, 3),
       microBatchSize: fc.constantFrom(...divisorsOf(workload.globalBatchSize).filter((size) => size <= 8)),
       mode: fc.constantFrom('none' as const, 'selective' as const, 'full' as const),
-      zeroStage: fc.constantFrom(0 as const, 1 as const),
+      cp: fc.constantFrom(1, 1, 2),
+      cpMethod: fc.constantFrom('ring' as const, 'all-gather' as const, 'ulysses' as const, 'hierarchical' as const),
+      ep: fc.constantFrom(1, 2, 4),
+      modules: fc.constantFrom(['core-attention' as const], ['mlp' as const, 'moe' as const], ['norms' as const]),
+      layersPerStage: fc.constantFrom(null, null, 1),
+      offloaded: fc.constantFrom(0, 0, 0.5),
+      zeroStage: fc.constantFrom(0 as const, 1 as const, 2 as const, 3 as const),
       sequenceParallel: fc.boolean(),
       tpOverlap: fc.boolean(),
       hidden: fc.boolean(),
       attentionKernel: fc.constantFrom('flash' as const, 'unfused' as const),
       expandableSegments: fc.boolean(),
     })
-    .map(({ pp: seed, mode, zeroStage, tpOverlap, hidden, attentionKernel, expandableSegments, ...rest }) => {
-      const pipelines = divisorsOf(n / rest.tp).filter((pp) => pp <= model.numLayers);
+    .map(({ pp: seed, mode, zeroStage, tpOverlap, hidden, attentionKernel, expandableSegments, ...chosen }) => {
+      const { modules, layersPerStage, offloaded, ...rest } = chosen;
+      const pipelines = divisorsOf(n / rest.tp).filter(
+        (pp) => pp <= model.numLayers && n % (rest.tp * rest.cp * pp) === 0,
+      );
       const pp = pipelines[seed % pipelines.length] ?? 1;
       const vpp = pp > 1 ? rest.vpp : 1;
       const input: PlanInput = {
@@ -79,7 +121,12 @@ function planArbitrary(problem: Problem): fc.Arbitrary<Plan> {
         pp,
         vpp,
         sequenceParallel: rest.sequenceParallel && rest.tp > 1,
-        recompute: { mode },
+        ep: model.moe === null ? 1 : rest.ep,
+        recompute:
+          mode === 'selective'
+            ? { mode, modules: [...modules] }
+            : { mode, layersPerStage: mode === 'full' ? layersPerStage : null },
+        offload: { optimizer: offloaded, activations: offloaded },
         sharding: { zeroStage },
         overlap: { tp: tpOverlap, gradReduce: hidden, paramGather: hidden, pipeline: hidden },
         runtime: { attentionKernel, expandableSegments },

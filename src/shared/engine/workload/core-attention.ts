@@ -4,10 +4,12 @@
  * Legend: s = seqLen, b = microBatchSize, a = numHeads, dh = headDim, t = tp.
  * Source: MODEL §4.2–4.3; Korthikanti et al. 2022 §4.1.
  */
-import { flashAttentionTime, matmulTime, memoryTime } from '../compute.ts';
+import { flashAttentionTime, inHalf, matmulTime, memoryTime } from '../compute.ts';
+import { groupSeconds, splitGroup } from '../network/index.ts';
 import type { LayerContext, Operator } from './operators.ts';
 import type { ActivationTensor, TensorContext } from './parts/types.ts';
 
+const CORE = ['core-attention'] as const;
 const BYTES = 2; // activations in bf16 or fp16
 
 /** Heads on one rank, and their widths. */
@@ -15,9 +17,11 @@ export interface CoreAttention {
   numHeads: number;
   numKvHeads: number;
   headDim: number;
+  /** Share of the causal scores that a window or an indexer leaves; 1 = all. */
+  share?: number;
 }
 
-function flash({ numHeads, numKvHeads, headDim }: CoreAttention, context: LayerContext): Operator[] {
+function flash({ numHeads, numKvHeads, headDim, share = 1 }: CoreAttention, context: LayerContext): Operator[] {
   const time = flashAttentionTime(context.processor, {
     batch: context.microBatchSize,
     seqLen: context.seqLen,
@@ -29,9 +33,9 @@ function flash({ numHeads, numKvHeads, headDim }: CoreAttention, context: LayerC
     {
       label: 'Flash attention',
       kind: 'attention',
-      forwardSeconds: time.forward,
-      backwardSeconds: time.backward,
-      isCoreAttention: true,
+      forwardSeconds: share * time.forward,
+      backwardSeconds: share * time.backward,
+      modules: CORE,
       source: 'measured attention curve (docs/KERNELS.md); backward 2.5× FLOPs at 0.85 efficiency (docs/MODEL.md §4.2)',
     },
   ];
@@ -51,8 +55,8 @@ function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): O
   const { model, processor, seqLen: s, microBatchSize: b } = context;
   const heads = b * numHeads;
   // a batch of heads runs as one kernel; its tiles are those of one tall matmul over all heads' rows
-  const scores = matmulTime(processor, { m: heads * s, n: s, k: headDim });
-  const values = matmulTime(processor, { m: heads * s, n: headDim, k: s });
+  const scores = matmulTime(inHalf(processor), { m: heads * s, n: s, k: headDim });
+  const values = matmulTime(inHalf(processor), { m: heads * s, n: headDim, k: s });
   const bytes = scoreBytes(model.dropout);
   const numKernels = model.dropout ? 2 : 1;
   return [
@@ -62,7 +66,7 @@ function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): O
       forwardSeconds: scores + values,
       // dP = dO·Vᵀ and dV = Pᵀ·dO have the shapes of the two; so have dQ and dK
       backwardSeconds: 2 * (scores + values),
-      isCoreAttention: true,
+      modules: CORE,
       source: 'measured matmul curve at the heads’ shapes (docs/KERNELS.md)',
     },
     {
@@ -70,15 +74,81 @@ function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): O
       kind: 'attention',
       forwardSeconds: memoryTime(processor, heads * s * s * bytes.forward, numKernels),
       backwardSeconds: memoryTime(processor, heads * s * s * bytes.backward, numKernels),
-      isCoreAttention: true,
+      modules: CORE,
       source: 'bytes of the s×s scores ÷ memory bandwidth (Korthikanti et al. 2022 §4.1; docs/MODEL.md §4.2)',
     },
   ];
 }
 
+/**
+ * Keys and values that travel between the cp ranks, and what of it attention does not hide. Bytes per rank and pass
+ * (MODEL §5.3; T tokens per rank, K/V width 2·k·dh):
+ *   ring, all-gather   (c − 1)·T·2·2·k·dh forward; twice that backward (keys/values again, and their gradients)
+ *   Ulysses            all-to-all of 2·T·(2a + 2k)·dh, each way
+ * A ring's steps run beside the attention of the chunk before; all-gathers and all-to-alls are waited for. `hierarchical`
+ * is Ulysses inside the scale-up domain and a ring between domains.
+ */
+function contextParallel(heads: CoreAttention, context: LayerContext, attention: Operator[]): Operator[] {
+  const { cp, cpMethod, links, tokens } = context;
+  if (cp === 1) return [];
+  const group = context.groups.cp;
+  const keysAndValues = 2 * 2 * heads.numKvHeads * heads.headDim * tokens;
+  const everyHead = 2 * (2 * heads.numHeads + 2 * heads.numKvHeads) * heads.headDim * tokens;
+  const hides = attention.reduce((sum, operator) => sum + operator.forwardSeconds, 0);
+  const gather = (size: typeof group) => groupSeconds(links, 'allGather', size, keysAndValues * size.size);
+  const exchange = (size: typeof group) => groupSeconds(links, 'allToAll', size, everyHead);
+  const one = (
+    label: string,
+    forward: number,
+    backward: number,
+    hidden: { forward: number; backward: number },
+  ): Operator => ({
+    label,
+    kind: 'communication',
+    group: 'cp',
+    forwardSeconds: forward,
+    backwardSeconds: backward,
+    hiddenForwardSeconds: hidden.forward,
+    hiddenBackwardSeconds: hidden.backward,
+    source: 'measured collective curve (docs/KERNELS.md), volume and overlap docs/MODEL.md §5.3–5.4',
+  });
+  const ring = (size: typeof group) => {
+    const total = gather(size);
+    // the first chunk's keys are on the rank; each further step hides behind the attention of the one before
+    const exposed = Math.max(total - hides, total / Math.max(1, size.size - 1) / 2);
+    const exposedBackward = Math.max(2 * total - 2.5 * hides, total / Math.max(1, size.size - 1));
+    return one('CP ring of keys and values', exposed, exposedBackward, {
+      forward: total - exposed,
+      backward: 2 * total - exposedBackward,
+    });
+  };
+  const none = { forward: 0, backward: 0 };
+  switch (cpMethod) {
+    case 'ring':
+      return [ring(group)];
+    case 'all-gather':
+      return [one('CP all-gather of keys and values', gather(group), 2 * gather(group), none)];
+    case 'ulysses':
+      return [one('CP all-to-alls (Ulysses)', exchange(group), exchange(group), none)];
+    case 'hierarchical': {
+      const { shard: inner, replica: outer } = splitGroup(links.domainSize, group, group.ranksPerDomain);
+      const inside =
+        inner.size > 1 ? [one('CP all-to-alls inside the domain', exchange(inner), exchange(inner), none)] : [];
+      return outer.size > 1 ? [...inside, ring(outer)] : inside;
+    }
+  }
+}
+
+/** Core attention on one of cp ranks does 1/cp of the work: chunks are dealt out so that all ranks see as many scores. */
+function shareOf(operator: Operator, cp: number): Operator {
+  return { ...operator, forwardSeconds: operator.forwardSeconds / cp, backwardSeconds: operator.backwardSeconds / cp };
+}
+
 /** Operators of core attention for one micro-batch on one rank. */
 export function coreAttentionOperators(heads: CoreAttention, context: LayerContext): Operator[] {
-  return context.attentionKernel === 'flash' ? flash(heads, context) : unfused(heads, context);
+  const whole = context.attentionKernel === 'flash' ? flash(heads, context) : unfused(heads, context);
+  const attention = whole.map((operator) => shareOf(operator, context.cp));
+  return [...attention, ...contextParallel(heads, context, attention)];
 }
 
 /**

@@ -2,20 +2,20 @@
  * The two ends of the model: embedding on the first stage, final norm, head and loss on the last, for one micro-batch on
  * one rank. Legend: T tokens, V padded vocabulary, t = tp. Source: MODEL §3.5, §4.3–4.4, §5.3.
  */
-import { matmulBackwardTime, matmulTime, memoryTime } from '../compute.ts';
-import { groupOf, groupSeconds } from '../network/index.ts';
+import { inHalf, matmulBackwardTime, matmulTime, memoryTime } from '../compute.ts';
+import { groupSeconds } from '../network/index.ts';
 import type { LayerContext, Operator } from './operators.ts';
 import { paddedVocabSize } from './parameters.ts';
 
 function communication(label: string, forwardSeconds: number, backwardSeconds: number): Operator {
   const source = 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3';
-  return { label, kind: 'communication', forwardSeconds, backwardSeconds, isCoreAttention: false, source };
+  return { label, kind: 'communication', forwardSeconds, backwardSeconds, source };
 }
 
 /** Operators of the embedding: look-up, learned positions and dropout, and its all-reduce over tp. */
 export function embeddingOperators(context: LayerContext): Operator[] {
   const { model, processor, links, tp } = context;
-  const tokens = context.seqLen * context.microBatchSize;
+  const { tokens } = context;
   const h = model.hiddenSize;
   const extra = (model.positions === 'learned' ? 4 : 0) + (model.dropout ? 5 : 0);
   const operators: Operator[] = [
@@ -24,12 +24,11 @@ export function embeddingOperators(context: LayerContext): Operator[] {
       kind: 'elementwise',
       forwardSeconds: memoryTime(processor, (4 + extra) * h * tokens, 2),
       backwardSeconds: memoryTime(processor, (6 + extra) * h * tokens, 2),
-      isCoreAttention: false,
       source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
   ];
   if (tp > 1) {
-    const group = groupOf(links.domainSize, tp, 1);
+    const group = context.groups.tp;
     const bytes = 2 * tokens * h;
     const forward = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, bytes);
     // every rank needs the gradient of the whole sequence for its part of the vocabulary
@@ -42,7 +41,7 @@ export function embeddingOperators(context: LayerContext): Operator[] {
 /** Operators of the final norm, the vocabulary-parallel head and the cross-entropy. */
 export function headOperators(context: LayerContext): Operator[] {
   const { model, processor, links, tp } = context;
-  const tokens = context.seqLen * context.microBatchSize;
+  const { tokens } = context;
   const h = model.hiddenSize;
   const vocabulary = paddedVocabSize(model, tp) / tp;
   const shape = { m: tokens, n: vocabulary, k: h };
@@ -50,9 +49,8 @@ export function headOperators(context: LayerContext): Operator[] {
     {
       label: 'Output head',
       kind: 'matmul',
-      forwardSeconds: matmulTime(processor, shape),
-      backwardSeconds: matmulBackwardTime(processor, shape),
-      isCoreAttention: false,
+      forwardSeconds: matmulTime(inHalf(processor), shape),
+      backwardSeconds: matmulBackwardTime(inHalf(processor), shape),
       source: 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)',
     },
     {
@@ -61,12 +59,11 @@ export function headOperators(context: LayerContext): Operator[] {
       // logits to fp32 (2+4), maximum, exponential and sum, target (3 × 4); backward scales the saved softmax (4+2)
       forwardSeconds: memoryTime(processor, tokens * (18 * vocabulary + 4 * h), 5),
       backwardSeconds: memoryTime(processor, tokens * (6 * vocabulary + 8 * h), 2),
-      isCoreAttention: false,
       source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
   ];
   if (tp > 1) {
-    const group = groupOf(links.domainSize, tp, 1);
+    const group = context.groups.tp;
     const hidden = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, 2 * tokens * h);
     const gather = context.sequenceParallel ? groupSeconds(links, 'allGather', group, 2 * tokens * h) : 0;
     const loss = 3 * groupSeconds(links, 'allReduce', group, 4 * tokens);

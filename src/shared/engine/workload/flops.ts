@@ -6,7 +6,7 @@
  * Hardware FLOPs add what recomputation repeats. Utilisation is either ÷ (stepSeconds · accelerators · dense peak).
  * Source: MODEL §2.1–2.3.
  */
-import type { Model, Plan } from '../../schema/index.ts';
+import type { LayerKind, Model, Plan } from '../../schema/index.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { partCoreFlops, partLinearFlops } from './parts/index.ts';
 
@@ -28,16 +28,57 @@ export function headFlops(model: Model): number {
   return 2 * model.hiddenSize * model.vocabSize;
 }
 
+/** Forward FLOPs per token of the multi-token-prediction layers: a layer of the last kind, 4h² and the head, each. */
+export function mtpFlops(model: Model, seqLen: number): number {
+  if (model.mtpLayers === 0) return 0;
+  const { kinds, order } = stackOf(model);
+  const kind = kinds[order.at(-1) ?? 0];
+  const layer = kind === undefined ? 0 : partLinearFlops(kind, model) + partCoreFlops(kind, model, seqLen);
+  return model.mtpLayers * (layer + 4 * model.hiddenSize ** 2 + headFlops(model));
+}
+
 /** Model FLOPs of one step over `numTokens` tokens: 3·(Σ layers (linear + core) + head) per token. */
 export function modelFlops(model: Model, seqLen: number, numTokens: number): number {
   const { linear, core } = layersFlops(model, seqLen);
-  return 3 * (linear + core + headFlops(model)) * numTokens;
+  return 3 * (linear + core + headFlops(model) + mtpFlops(model, seqLen)) * numTokens;
 }
 
-/** FLOPs of one step that recomputation repeats: all layers once (full), core attention once (selective), or none. */
-export function recomputedFlops(model: Model, seqLen: number, numTokens: number, recompute: Plan['recompute']): number {
-  const { linear, core } = layersFlops(model, seqLen);
-  if (recompute.mode === 'full') return (linear + core) * numTokens;
-  if (recompute.mode === 'selective') return core * numTokens;
-  return 0;
+/** Forward FLOPs per token of the parts of a layer that selective recomputation names. */
+function moduleFlops(kind: LayerKind, model: Model, seqLen: number, modules: Plan['recompute']['modules']): number {
+  const has = (module: (typeof modules)[number]) => modules.includes(module);
+  const only = (part: 'mixer' | 'ffn'): LayerKind => ({
+    ...kind,
+    [part === 'mixer' ? 'ffn' : 'mixer']: { type: 'none' },
+  });
+  let flops = has('core-attention') ? partCoreFlops(kind, model, seqLen) : 0;
+  if ((kind.ffn.type === 'dense' && has('mlp')) || (kind.ffn.type === 'moe' && has('moe')))
+    flops += partLinearFlops(only('ffn'), model);
+  else if (kind.ffn.type === 'moe' && has('shared-experts'))
+    flops += 2 * (kind.ffn.gated ? 3 : 2) * model.hiddenSize * kind.ffn.sharedWidth;
+  if (kind.mixer.type === 'mla' && has('mla-up-projection')) {
+    const { numHeads, qLoraRank, kvLoraRank, qkNopeHeadDim, qkRopeHeadDim, vHeadDim } = kind.mixer;
+    const queries = (qLoraRank ?? model.hiddenSize) * numHeads * (qkNopeHeadDim + qkRopeHeadDim);
+    flops += 2 * (queries + kvLoraRank * numHeads * (qkNopeHeadDim + vHeadDim));
+  }
+  return flops;
+}
+
+/**
+ * FLOPs of one step that recomputation repeats: all layers once (full; `share` of them where only some are recomputed),
+ * the named modules once (selective), or none.
+ */
+export function recomputedFlops(
+  model: Model,
+  { seqLen, numTokens }: { seqLen: number; numTokens: number },
+  recompute: Plan['recompute'],
+  share = 1,
+): number {
+  if (recompute.mode === 'none') return 0;
+  if (recompute.mode === 'full') {
+    const { linear, core } = layersFlops(model, seqLen);
+    return share * (linear + core) * numTokens;
+  }
+  const { kinds, order } = stackOf(model);
+  const perKind = kinds.map((kind) => moduleFlops(kind, model, seqLen, recompute.modules));
+  return order.reduce((sum, kind) => sum + (perKind[kind] ?? 0), 0) * numTokens;
 }

@@ -12,12 +12,17 @@ function normAndResidual(kind: LayerKind, context: LayerContext): Operator[] {
   const tokens = context.tokens / (context.sequenceParallel ? context.tp : 1);
   const h = model.hiddenSize;
   const blocks = kind.parallel ? 1 : numBlocks(kind);
-  const norms = elementwise('Norms', processor, {
-    forward: kind.norms * 4 * h * tokens, // read 2h, write 2h
-    backward: kind.norms * 8 * h * tokens, // read output gradient and input, write input gradient, reduce the scale's
-    forwardKernels: kind.norms,
-    backwardKernels: 2 * kind.norms,
-  });
+  const norms = elementwise(
+    'Norms',
+    processor,
+    {
+      forward: kind.norms * 4 * h * tokens, // read 2h, write 2h
+      backward: kind.norms * 8 * h * tokens, // read output gradient and input, write input gradient, reduce the scale's
+      forwardKernels: kind.norms,
+      backwardKernels: 2 * kind.norms,
+    },
+    ['norms'],
+  );
   const residual = elementwise(model.dropout ? 'Bias, dropout and residual' : 'Residual additions', processor, {
     forward: blocks * (6 + (model.dropout ? 1 : 0)) * h * tokens, // read branch and residual, write sum (and mask)
     // the branches' gradients are added (6h); dropout reads its mask and rewrites the gradient (5h)

@@ -5,7 +5,10 @@
 import type { Model, Plan } from '../../schema/index.ts';
 import { matmulBackwardTime, matmulTime, memoryTime, type Processor } from '../compute.ts';
 import type { MatmulShape } from '../kernels/index.ts';
-import { groupOf, groupSeconds, type Links } from '../network/index.ts';
+import { groupSeconds, type Links, type PlanGroups } from '../network/index.ts';
+
+/** A module that selective recomputation can name. */
+export type RecomputeModule = Plan['recompute']['modules'][number];
 
 export type OperatorKind = 'matmul' | 'attention' | 'elementwise' | 'communication';
 
@@ -18,8 +21,10 @@ export interface Operator {
   /** Time of a communication that runs beside other operators and so costs nothing itself; 0 or absent elsewhere. */
   hiddenForwardSeconds?: number;
   hiddenBackwardSeconds?: number;
-  /** Part of core attention (QKᵀ, softmax, dropout, PV): what selective recomputation repeats. */
-  isCoreAttention: boolean;
+  /** Ranks that a communication joins; tp where absent. */
+  group?: 'tp' | 'cp' | 'ep' | 'etp';
+  /** Modules whose selective recomputation repeats it; absent where none does. */
+  modules?: readonly RecomputeModule[];
   source: string;
 }
 
@@ -28,16 +33,21 @@ export interface LayerContext {
   model: Model;
   processor: Processor;
   links: Links;
+  groups: PlanGroups;
   /** Keys that a query may see. */
   seqLen: number;
   microBatchSize: number;
   /** Tokens of the micro-batch on this rank. */
   tokens: number;
   tp: number;
+  cp: number;
+  cpMethod: Plan['cpMethod'];
   ep: number;
   etp: number;
   /** Most tokens of an expert over their mean: how unevenly the router sends them. */
   expertImbalance: number;
+  /** Share of the experts' exchanges that is hidden behind another micro-batch. */
+  expertOverlapFraction: number;
   sequenceParallel: boolean;
   attentionKernel: Plan['runtime']['attentionKernel'];
   /** Share of tensor-parallel communication that is hidden behind matmuls. */
@@ -56,12 +66,10 @@ export interface LayerCost {
   operators: Operator[];
   forward: KindSeconds;
   backward: KindSeconds;
-  coreAttentionForward: KindSeconds;
   /** Communication beside other operators. */
   hidden: { forwardSeconds: number; backwardSeconds: number };
   forwardSeconds: number;
   backwardSeconds: number;
-  coreAttentionForwardSeconds: number;
 }
 
 export function zeroKinds(): KindSeconds {
@@ -76,38 +84,49 @@ export function sumKinds(kinds: KindSeconds): number {
 export function toLayerCost(operators: Operator[]): LayerCost {
   const forward = zeroKinds();
   const backward = zeroKinds();
-  const coreAttentionForward = zeroKinds();
   const hidden = { forwardSeconds: 0, backwardSeconds: 0 };
   for (const operator of operators) {
     forward[operator.kind] += operator.forwardSeconds;
     backward[operator.kind] += operator.backwardSeconds;
     hidden.forwardSeconds += operator.hiddenForwardSeconds ?? 0;
     hidden.backwardSeconds += operator.hiddenBackwardSeconds ?? 0;
-    if (operator.isCoreAttention) coreAttentionForward[operator.kind] += operator.forwardSeconds;
   }
   return {
     operators,
     forward,
     backward,
-    coreAttentionForward,
     hidden,
     forwardSeconds: sumKinds(forward),
     backwardSeconds: sumKinds(backward),
-    coreAttentionForwardSeconds: sumKinds(coreAttentionForward),
   };
+}
+
+/** Forward seconds that repeating some modules takes. */
+export function moduleForwardSeconds(cost: LayerCost, modules: readonly RecomputeModule[]): number {
+  return cost.operators.reduce((sum, operator) => (isIn(operator, modules) ? sum + operator.forwardSeconds : sum), 0);
+}
+
+/** Whether an operator belongs to one of the modules. */
+export function isIn(operator: Operator, modules: readonly RecomputeModule[]): boolean {
+  return operator.modules?.some((module) => modules.includes(module)) === true;
 }
 
 const MATMUL_SOURCE = 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)';
 const MEMORY_SOURCE = 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)';
 
 /** A linear map and its two backward matmuls. */
-export function matmul(label: string, context: LayerContext, shape: MatmulShape): Operator {
+export function matmul(
+  label: string,
+  context: LayerContext,
+  shape: MatmulShape,
+  modules?: readonly RecomputeModule[],
+): Operator {
   return {
     label,
     kind: 'matmul',
     forwardSeconds: matmulTime(context.processor, shape),
     backwardSeconds: matmulBackwardTime(context.processor, shape),
-    isCoreAttention: false,
+    ...(modules === undefined ? {} : { modules }),
     source: MATMUL_SOURCE,
   };
 }
@@ -121,13 +140,18 @@ export interface MovedBytes {
 }
 
 /** Kernels bound by memory bandwidth. */
-export function elementwise(label: string, processor: Processor, bytes: MovedBytes): Operator {
+export function elementwise(
+  label: string,
+  processor: Processor,
+  bytes: MovedBytes,
+  modules?: readonly RecomputeModule[],
+): Operator {
   return {
     label,
     kind: 'elementwise',
     forwardSeconds: memoryTime(processor, bytes.forward, bytes.forwardKernels),
     backwardSeconds: memoryTime(processor, bytes.backward, bytes.backwardKernels),
-    isCoreAttention: false,
+    ...(modules === undefined ? {} : { modules }),
     source: MEMORY_SOURCE,
   };
 }
@@ -162,7 +186,7 @@ export function blockCollectives(what: string, context: LayerContext, weightGrad
   const { tp, links, tokens } = context;
   if (tp === 1) return [];
   const bytes = 2 * tokens * context.model.hiddenSize;
-  const group = groupOf(links.domainSize, tp, 1);
+  const group = context.groups.tp;
   const gather = context.sequenceParallel ? groupSeconds(links, 'allGather', group, bytes) : 0;
   const reduce = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, bytes);
   const visible = 1 - context.tpOverlapFraction;
@@ -180,7 +204,6 @@ export function blockCollectives(what: string, context: LayerContext, weightGrad
       hiddenForwardSeconds: forward * (1 - visible),
       // of sequence parallelism's two all-gathers in backward one only rebuilds the input and is hidden
       hiddenBackwardSeconds: 2 * gather + reduce - backward * visible,
-      isCoreAttention: false,
       source: 'measured collective curve (docs/KERNELS.md), volume and overlap docs/MODEL.md §5.3–5.4',
     },
   ];

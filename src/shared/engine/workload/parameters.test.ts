@@ -3,10 +3,17 @@ import { describe, expect, test } from 'vitest';
 import { caseArbitrary } from '../testing/arbitraries.ts';
 import { modelOf, presets } from '../testing/catalog.ts';
 import { smallModel } from '../testing/problems.ts';
-import { kindParameters, paddedVocabSize, rankParameters, totalParameters, type StagePlace } from './parameters.ts';
+import { kindParameters, paddedVocabSize, rankParameters, totalParameters } from './parameters.ts';
 
-const stageParameters = (model: typeof smallModel, tp: number, layers: number, place: StagePlace) =>
-  rankParameters(model, { tp, ep: 1, etp: 1 }, [layers], place).dense;
+const stageParameters = (
+  model: typeof smallModel,
+  tp: number,
+  layers: number,
+  { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
+) => {
+  const rank = { counts: [layers], hasEmbedding: isFirst, hasHead: isLast, mtpLayers: 0 };
+  return rankParameters(model, { tp, ep: 1, etp: 1 }, rank).dense;
+};
 
 const published = presets.models.flatMap(({ id, publishedParameters, model }) =>
   publishedParameters === null ? [] : [{ id, publishedParameters, model }],
@@ -61,7 +68,7 @@ describe('rankParameters', () => {
   test('of all stages and tp ranks sum to the model, with replicas and padding counted', () => {
     fc.assert(
       fc.property(caseArbitrary, ({ problem: { model }, plan: { tp, pp } }) => {
-        fc.pre(model.numLayers % pp === 0);
+        fc.pre(model.numLayers % pp === 0 && model.moe === null && model.mtpLayers === 0);
         const held = Array.from({ length: pp }, (_, index) =>
           stageParameters(model, tp, model.numLayers / pp, { isFirst: index === 0, isLast: index === pp - 1 }),
         ).reduce((sum, count) => sum + tp * count, 0);
@@ -84,5 +91,26 @@ describe('rankParameters', () => {
     const at = (isFirst: boolean, isLast: boolean) => stageParameters(model, 8, 2, { isFirst, isLast });
     expect(at(true, false) - at(false, false)).toBe(matrix + 2048 * model.hiddenSize);
     expect(at(false, true) - at(false, false)).toBe(matrix + 2 * model.hiddenSize);
+  });
+
+  test('experts are split over ep and etp, the rest over tp; a prediction layer counts as one layer more', () => {
+    const moe = {
+      numExperts: 8,
+      expertsPerToken: 2,
+      expertFfnHiddenSize: 512,
+      sharedExpertFfnHiddenSize: 0,
+      sharedExpertGate: false,
+      denseFirst: 0,
+      everyN: 1,
+      router: null,
+    };
+    const model = { ...smallModel, moe };
+    const held = (ep: number, etp: number, mtpLayers = 0) =>
+      rankParameters(model, { tp: 2, ep, etp }, { counts: [4], hasEmbedding: false, hasHead: false, mtpLayers });
+    const expert = 3 * model.hiddenSize * 512;
+    expect(held(4, 2).experts).toBe((4 * 8 * expert) / 8);
+    expect(held(1, 1).experts / held(4, 2).experts).toBe(8);
+    expect(held(4, 2).dense).toBe(held(1, 1).dense);
+    expect(held(4, 2, 1).experts).toBe((5 * 8 * expert) / 8);
   });
 });

@@ -88,10 +88,25 @@ export function paddedVocabSize(model: Model, tp: number): number {
   return Math.ceil(model.vocabSize / unit) * unit;
 }
 
-/** What one rank of a stage holds beside its layers. */
-export interface StagePlace {
-  isFirst: boolean;
-  isLast: boolean;
+/** What one rank holds: layers of each kind, and ends of the model. */
+export interface RankHolding {
+  counts: readonly number[];
+  hasEmbedding: boolean;
+  hasHead: boolean;
+  mtpLayers: number;
+}
+
+/** Parameters of one multi-token-prediction layer: a layer of the last kind, a projection 2h → h and three norms. */
+export function mtpParameters(model: Model): PartParameters {
+  const { order } = stackOf(model);
+  const layer = kindParameters(model)[order.at(-1) ?? 0];
+  const h = model.hiddenSize;
+  return {
+    sharded: (layer?.sharded ?? 0) + 2 * h * h,
+    replicated: (layer?.replicated ?? 0) + 3 * normSize(model),
+    routed: layer?.routed ?? 0,
+    activeRouted: layer?.activeRouted ?? 0,
+  };
 }
 
 /** Parameters on one accelerator: those that all its data-parallel peers hold too, and its share of the experts. */
@@ -103,14 +118,13 @@ export interface RankParameters {
 }
 
 /**
- * Parameters that one accelerator of a stage holds; `counts` says how many layers of each kind.
+ * Parameters that one accelerator of a stage holds.
  * Tied embeddings stand on the first and on the last stage (their gradients are summed between the two).
  */
 export function rankParameters(
   model: Model,
   { tp, ep, etp }: { tp: number; ep: number; etp: number },
-  counts: readonly number[],
-  place: StagePlace,
+  rank: RankHolding,
 ): RankParameters {
   const kinds = kindParameters(model);
   const outer = outerParameters(model);
@@ -118,12 +132,17 @@ export function rankParameters(
   let dense = 0;
   let experts = 0;
   kinds.forEach(({ sharded, replicated, routed }, kind) => {
-    const count = counts[kind] ?? 0;
+    const count = rank.counts[kind] ?? 0;
     dense += count * (sharded / tp + replicated);
     experts += (count * routed) / (ep * etp);
   });
-  if (place.isFirst) dense += vocabularyMatrix + outer.positions;
-  if (place.isLast) dense += outer.finalNorm;
-  if (place.isLast && (!model.tiedEmbeddings || !place.isFirst)) dense += vocabularyMatrix;
+  if (rank.mtpLayers > 0) {
+    const mtp = mtpParameters(model);
+    dense += rank.mtpLayers * (mtp.sharded / tp + mtp.replicated);
+    experts += (rank.mtpLayers * mtp.routed) / (ep * etp);
+  }
+  if (rank.hasEmbedding) dense += vocabularyMatrix + outer.positions + (model.vision?.parameters ?? 0);
+  if (rank.hasHead) dense += outer.finalNorm;
+  if (rank.hasHead && (!model.tiedEmbeddings || !rank.hasEmbedding)) dense += vocabularyMatrix;
   return { dense, experts };
 }

@@ -97,7 +97,12 @@ function operators(spec: Attention, context: LayerContext): Operator[] {
   return [
     matmul('QKV projection', context, qkv),
     ...coreAttentionOperators(
-      { ...spec, numHeads: spec.numHeads / tp, numKvHeads: Math.max(1, spec.numKvHeads / tp) },
+      {
+        numHeads: spec.numHeads / tp,
+        numKvHeads: Math.max(1, spec.numKvHeads / tp),
+        headDim: (spec.headDim + valueDim(spec)) / 2,
+        share: keysSeen(spec, context.seqLen) / context.seqLen,
+      },
       context,
     ),
     matmul('Attention output projection', context, { m, n: h, k: width }),

@@ -21,12 +21,17 @@ export const numMatrices = (spec: { gated: boolean }): number => (spec.gated ? 3
 
 function activation({ gated, width }: Dense, context: LayerContext): Operator {
   const bytes = (width / context.tp) * context.tokens;
-  return elementwise(gated ? 'SwiGLU' : 'GELU', context.processor, {
-    forward: (gated ? 6 : 4) * bytes,
-    backward: (gated ? 10 : 6) * bytes,
-    forwardKernels: 1,
-    backwardKernels: 1,
-  });
+  return elementwise(
+    gated ? 'SwiGLU' : 'GELU',
+    context.processor,
+    {
+      forward: (gated ? 6 : 4) * bytes,
+      backward: (gated ? 10 : 6) * bytes,
+      forwardKernels: 1,
+      backwardKernels: 1,
+    },
+    ['mlp'],
+  );
 }
 
 function biasGradients({ bias, width }: Dense, context: LayerContext): Operator[] {
@@ -57,8 +62,8 @@ export const denseFfn: Part<Dense> = {
     const f = spec.width / tp;
     const up = { m, n: f * (spec.gated ? 2 : 1), k: h };
     return [
-      matmul(spec.gated ? 'FFN gate and up' : 'FFN up', context, up),
-      matmul('FFN down', context, { m, n: h, k: f }),
+      matmul(spec.gated ? 'FFN gate and up' : 'FFN up', context, up, ['mlp']),
+      matmul('FFN down', context, { m, n: h, k: f }, ['mlp']),
       activation(spec, context),
       ...biasGradients(spec, context),
       ...gradientAccumulation('feed-forward', context, (numMatrices(spec) * h * spec.width) / tp),

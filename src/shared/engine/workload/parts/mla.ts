@@ -48,10 +48,13 @@ function parameters(spec: Mla, { hiddenSize: h }: ModelShape): PartParameters {
 const linearFlops = (spec: Mla, { hiddenSize: h }: ModelShape): number =>
   2 * (headWeights(spec, h) + latentWeights(spec, h) + indexerWeights(spec, h));
 
+/** Keys that a query attends to, of a full square of seqLen. */
+const keysAttended = (spec: Mla, seqLen: number): number =>
+  Math.min(seqLen, spec.indexer?.topK ?? seqLen, spec.window ?? seqLen);
+
 /** Scores and values over the keys that a query attends to, and the indexer's scores over all of them. */
 function coreFlops(spec: Mla, _: ModelShape, seqLen: number): number {
-  const seen = Math.min(seqLen, spec.indexer?.topK ?? seqLen, spec.window ?? seqLen);
-  const scores = 2 * spec.numHeads * (queryDim(spec) + spec.vHeadDim) * seen;
+  const scores = 2 * spec.numHeads * (queryDim(spec) + spec.vHeadDim) * keysAttended(spec, seqLen);
   const index = spec.indexer === null ? 0 : 2 * spec.indexer.numHeads * spec.indexer.headDim * seqLen;
   return scores + index;
 }
@@ -74,10 +77,15 @@ function operators(spec: Mla, context: LayerContext): Operator[] {
       forwardKernels: spec.qLoraRank === null ? 1 : 2,
       backwardKernels: spec.qLoraRank === null ? 1 : 2,
     }),
-    matmul('Query up-projection', context, queries),
-    matmul('Key and value up-projection', context, keysAndValues),
+    matmul('Query up-projection', context, queries, ['mla-up-projection']),
+    matmul('Key and value up-projection', context, keysAndValues, ['mla-up-projection']),
     ...coreAttentionOperators(
-      { numHeads: heads, numKvHeads: heads, headDim: (queryDim(spec) + spec.vHeadDim) / 2 },
+      {
+        numHeads: heads,
+        numKvHeads: heads,
+        headDim: (queryDim(spec) + spec.vHeadDim) / 2,
+        share: keysAttended(spec, context.seqLen) / context.seqLen,
+      },
       context,
     ),
     matmul('Attention output projection', context, { m, n: h, k: heads * spec.vHeadDim }),

@@ -6,14 +6,16 @@
  * Source: MODEL §1, §2.1, §3.4 (MoE), §4.1 (grouped matmul), §5.3 (expert parallelism).
  */
 import type { FfnOf } from '../../../schema/index.ts';
-import { weightGradientTime } from '../../compute.ts';
-import { groupOf, groupSeconds } from '../../network/index.ts';
+import { inHalf, weightGradientTime } from '../../compute.ts';
+import { groupSeconds } from '../../network/index.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import { numMatrices } from './dense-ffn.ts';
 import type { ModelShape, Part, PartParameters } from './types.ts';
 
 type Moe = FfnOf<'moe'>;
+
+const SHARED = ['moe', 'shared-experts'] as const;
 
 /** Width that the experts act on. */
 const expertInput = (spec: Moe, h: number): number => spec.latentSize ?? h;
@@ -53,7 +55,7 @@ function linearFlops(spec: Moe, { hiddenSize: h }: ModelShape): number {
  * that many separate matmuls of the rows of one expert (MODEL §4.1: use M_e = T·K·imb/E_local in the curve).
  */
 function grouped(label: string, context: LayerContext, shape: { rows: number; experts: number; n: number; k: number }) {
-  const one = matmul(label, context, { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k });
+  const one = matmul(label, context, { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k }, ['moe']);
   return {
     ...one,
     forwardSeconds: one.forwardSeconds * shape.experts,
@@ -67,22 +69,22 @@ function exchange(spec: Moe, context: LayerContext, rows: number): Operator[] {
   const { ep, etp, links } = context;
   const input = expertInput(spec, context.model.hiddenSize);
   const operators: Operator[] = [];
+  const visible = 1 - context.expertOverlapFraction;
   const add = (label: string, seconds: number) =>
     operators.push({
       label,
       kind: 'communication',
-      forwardSeconds: seconds,
-      backwardSeconds: seconds,
-      isCoreAttention: false,
+      forwardSeconds: seconds * visible,
+      backwardSeconds: seconds * visible,
+      hiddenForwardSeconds: seconds * (1 - visible),
+      hiddenBackwardSeconds: seconds * (1 - visible),
+      group: label.startsWith('EP') ? 'ep' : 'etp',
+      modules: ['moe'],
       source: 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3',
     });
-  if (ep > 1)
-    add(
-      'EP dispatch and combine',
-      2 * groupSeconds(links, 'allToAll', groupOf(links.domainSize, ep, etp), 2 * rows * input),
-    );
+  if (ep > 1) add('EP dispatch and combine', 2 * groupSeconds(links, 'allToAll', context.groups.ep, 2 * rows * input));
   if (etp > 1) {
-    const group = groupOf(links.domainSize, etp, 1);
+    const group = context.groups.etp;
     const bytes = 2 * rows * input * etp;
     add(
       'Expert TP all-gather and reduce-scatter',
@@ -97,19 +99,29 @@ function routing(spec: Moe, context: LayerContext, tokens: number): Operator[] {
   const h = model.hiddenSize;
   const copies = tokens * spec.expertsPerToken;
   return [
-    matmul('Router', context, { m: tokens, n: spec.numExperts, k: h }),
-    elementwise('Router softmax and top-k', processor, {
-      forward: 8 * spec.numExperts * tokens,
-      backward: 8 * spec.numExperts * tokens,
-      forwardKernels: 3,
-      backwardKernels: 3,
-    }),
-    elementwise('Permute and unpermute tokens', processor, {
-      forward: 2 * 4 * expertInput(spec, h) * copies,
-      backward: 2 * 4 * expertInput(spec, h) * copies,
-      forwardKernels: 4,
-      backwardKernels: 4,
-    }),
+    matmul('Router', { ...context, processor: inHalf(processor) }, { m: tokens, n: spec.numExperts, k: h }, ['moe']),
+    elementwise(
+      'Router softmax and top-k',
+      processor,
+      {
+        forward: 8 * spec.numExperts * tokens,
+        backward: 8 * spec.numExperts * tokens,
+        forwardKernels: 3,
+        backwardKernels: 3,
+      },
+      ['moe'],
+    ),
+    elementwise(
+      'Permute and unpermute tokens',
+      processor,
+      {
+        forward: 2 * 4 * expertInput(spec, h) * copies,
+        backward: 2 * 4 * expertInput(spec, h) * copies,
+        forwardKernels: 4,
+        backwardKernels: 4,
+      },
+      ['moe'],
+    ),
   ];
 }
 
@@ -120,14 +132,19 @@ function shared(spec: Moe, context: LayerContext): Operator[] {
   const f = spec.sharedWidth / tp;
   const up = { m, n: f * (spec.gated ? 2 : 1), k: h };
   return [
-    matmul('Shared expert, up', context, up),
-    matmul('Shared expert, down', context, { m, n: h, k: f }),
-    elementwise('Shared expert activation', processor, {
-      forward: (spec.gated ? 6 : 4) * f * m,
-      backward: (spec.gated ? 10 : 6) * f * m,
-      forwardKernels: 1,
-      backwardKernels: 1,
-    }),
+    matmul('Shared expert, up', context, up, SHARED),
+    matmul('Shared expert, down', context, { m, n: h, k: f }, SHARED),
+    elementwise(
+      'Shared expert activation',
+      processor,
+      {
+        forward: (spec.gated ? 6 : 4) * f * m,
+        backward: (spec.gated ? 10 : 6) * f * m,
+        forwardKernels: 1,
+        backwardKernels: 1,
+      },
+      SHARED,
+    ),
     ...blockCollectives('shared expert', context, weightGradientTime(processor, up)),
   ];
 }
@@ -144,18 +161,23 @@ function operators(spec: Moe, context: LayerContext): Operator[] {
   const width = spec.expertWidth / etp;
   const input = expertInput(spec, h);
   const latent =
-    spec.latentSize === null ? [] : [matmul('Latent projections', context, { m: tokens, n: 2 * input, k: h })];
+    spec.latentSize === null ? [] : [matmul('Latent projections', context, { m: tokens, n: 2 * input, k: h }, ['moe'])];
   return [
     ...routing(spec, context, tokens),
     ...latent,
     grouped('Experts, up', context, { rows: localRows, experts, n: width * (spec.gated ? 2 : 1), k: input }),
     grouped('Experts, down', context, { rows: localRows, experts, n: input, k: width }),
-    elementwise('Expert activation', processor, {
-      forward: (spec.gated ? 6 : 4) * width * localRows,
-      backward: (spec.gated ? 10 : 6) * width * localRows,
-      forwardKernels: 1,
-      backwardKernels: 1,
-    }),
+    elementwise(
+      'Expert activation',
+      processor,
+      {
+        forward: (spec.gated ? 6 : 4) * width * localRows,
+        backward: (spec.gated ? 10 : 6) * width * localRows,
+        forwardKernels: 1,
+        backwardKernels: 1,
+      },
+      ['moe', 'moe-activation'],
+    ),
     ...shared(spec, context),
     ...exchange(spec, context, rows),
     ...gradientAccumulation(

@@ -4,6 +4,7 @@
  * Source: MODEL §1, §2.1; Dao & Gu 2024 (Mamba-2, arXiv 2405.21060); Yang et al. 2024 (gated delta, arXiv 2412.06464).
  */
 import { weightGradientTime } from '../../compute.ts';
+import { groupSeconds } from '../../network/index.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import type { ActivationTensor, TensorContext } from './types.ts';
@@ -25,13 +26,31 @@ export interface Recurrent {
 /** Share of the dense peak that chunked scans reach: their matmuls are as small as one chunk and one head. Estimate. */
 const SCAN_EFFICIENCY = 0.25;
 
+/** Each rank of a cp group holds a part of the sequence; the scan needs all of it, so channels are exchanged and back. */
+function exchange(layer: Recurrent, context: LayerContext): Operator[] {
+  const { cp, tp, links, tokens } = context;
+  if (cp === 1) return [];
+  const bytes = (2 * tokens * (layer.convolved + layer.inner)) / tp;
+  const seconds = groupSeconds(links, 'allToAll', context.groups.cp, bytes);
+  return [
+    {
+      label: `CP all-to-alls, ${layer.label}`,
+      kind: 'communication',
+      group: 'cp',
+      forwardSeconds: seconds,
+      backwardSeconds: seconds,
+      source: 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3',
+    },
+  ];
+}
+
 /** Kernels of one recurrent layer. */
 export function recurrentOperators(layer: Recurrent, context: LayerContext): Operator[] {
   const { tp, tokens: m, processor } = context;
   const h = context.model.hiddenSize;
   const input = { m, n: layer.projected / tp, k: h };
   const inner = layer.inner / tp;
-  const scanSeconds = (m * layer.scanFlops) / tp / (processor.rates.peakFlopsPerSecond * SCAN_EFFICIENCY);
+  const scanSeconds = (m * layer.scanFlops) / tp / (processor.halfRates.peakFlopsPerSecond * SCAN_EFFICIENCY);
   const scan = elementwise(`${layer.label} scan`, processor, {
     forward: (2 * layer.scanElements * m) / tp,
     backward: (4 * layer.scanElements * m) / tp,
@@ -54,6 +73,7 @@ export function recurrentOperators(layer: Recurrent, context: LayerContext): Ope
     },
     matmul(`${layer.label} output projection`, context, { m, n: h, k: inner }),
     ...gradientAccumulation(layer.label, context, (h * (layer.projected + layer.inner)) / tp),
+    ...exchange(layer, context),
     ...blockCollectives(layer.label, context, weightGradientTime(processor, input)),
   ];
 }

@@ -3,7 +3,7 @@
  * so that a new kind is one new file; nothing above looks inside.
  */
 import type { Model, Plan } from '../../../schema/index.ts';
-import type { LayerContext, Operator } from '../operators.ts';
+import type { LayerContext, Operator, RecomputeModule } from '../operators.ts';
 
 /** What of the model every part needs beside its own sizes. */
 export type ModelShape = Pick<Model, 'hiddenSize' | 'normalization' | 'positions' | 'dropout'>;
@@ -20,8 +20,7 @@ export interface PartParameters {
   activeRouted: number;
 }
 
-/** Modules that selective recomputation can name. */
-export type RecomputeModule = Plan['recompute']['modules'][number];
+export type { RecomputeModule };
 
 export interface TensorContext {
   model: ModelShape;

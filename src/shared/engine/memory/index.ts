@@ -5,14 +5,16 @@
  * V = padded vocabulary, t = tp, d = dp. Activations are 2-byte.
  * Source: MODEL §3 (Korthikanti et al. 2022 eqs. 1–6; tensor lists in MODEL §3.4–3.5), in-flight counts §3.6.
  */
-import type { LayerKind, MemoryCategory, Model, Plan, StageMemory } from '../schema/index.ts';
-import { GIB } from '../units.ts';
-import type { Problem } from './problem.ts';
-import { pipelineShape, scheduleOf } from './pipeline/schedules/index.ts';
-import { residentRanksOf, type RankContent } from './stages.ts';
-import { layerTensors } from './workload/layer.ts';
-import { stackOf } from '../layer-stack.ts';
-import { paddedVocabSize, rankParameters } from './workload/parameters.ts';
+import type { Plan, StageMemory } from '../../schema/index.ts';
+import { GIB } from '../../units.ts';
+import type { Problem } from '../problem.ts';
+import { pipelineShape, scheduleOf } from '../pipeline/schedules/index.ts';
+import { residentRanksOf, type RankContent } from '../stages.ts';
+import { kindActivations } from './activations.ts';
+import type { MemoryItem } from './items.ts';
+import { hostStateBytes, stateItems } from './states.ts';
+import { stackOf } from '../../layer-stack.ts';
+import { paddedVocabSize, rankParameters } from '../workload/parameters.ts';
 
 /** CUDA context and loaded kernels of one process. Source: MODEL §3.7, 0.5–0.9 GiB by version. */
 export const CONTEXT_BYTES = 0.8 * GIB;
@@ -22,74 +24,16 @@ export const COMMUNICATOR_BYTES = 0.6 * GIB;
 const FRAGMENTATION_FRACTION = 0.04;
 const EXPANDABLE_FRAGMENTATION_FRACTION = 0.01;
 
-/** Bytes by what they are, for one item of a category. */
-export interface MemoryItem {
-  category: MemoryCategory;
-  label: string;
-  bytes: number;
-  source: string;
-}
-
-/** Bytes of activations that one layer keeps for one micro-batch, by recomputation mode. */
-export interface LayerActivationBytes {
-  /** Kept from forward to backward. */
-  kept: number;
-  /** Needed while one layer is recomputed, on top of what is kept. */
-  working: number;
-}
-
-/** What one layer of a kind keeps for one micro-batch under the plan's recomputation. */
-export function layerActivationBytes(model: Model, kind: LayerKind, plan: Plan, seqLen: number): LayerActivationBytes {
-  const tokens = (seqLen / plan.cp) * plan.microBatchSize;
-  const { mode, modules } = plan.recompute;
-  let kept = 0;
-  let dropped = 0;
-  for (const tensor of layerTensors(kind, { model, plan, seqLen })) {
-    const isDropped = mode === 'selective' && tensor.modules.some((module) => modules.includes(module));
-    if (isDropped) dropped += tokens * tensor.bytesPerToken;
-    else kept += tokens * tensor.bytesPerToken;
-  }
-  if (mode !== 'full') return { kept, working: dropped };
-  const input = (2 * model.hiddenSize * tokens) / (plan.sequenceParallel ? plan.tp : 1);
-  return { kept: input, working: kept };
-}
-
-/** Bytes of weights, gradients and optimizer states of `parameters` held by one rank. Source: MODEL §3.1. */
-function stateItems(problem: Problem, plan: Plan, parameters: number): MemoryItem[] {
-  const { weightBytesPerParameter: w, gradientBytesPerParameter: g, optimizerBytesPerParameter: o } = problem.workload;
-  const shards = plan.sharding.zeroStage >= 1 ? plan.dp : 1;
-  const source = 'bytes per parameter (docs/MODEL.md §3.1)';
-  return [
-    { category: 'weights', label: `Weights, ${w} B each`, bytes: w * parameters, source },
-    { category: 'gradients', label: `Gradients, ${g} B each`, bytes: g * parameters, source },
-    {
-      category: 'optimizer',
-      label: `Adam with fp32 master weights, ${o} B each${shards > 1 ? ` ÷ ${shards} DP ranks` : ''}`,
-      bytes: (o * parameters) / shards,
-      source,
-    },
-  ];
-}
-
-/** Weights of earlier updates that micro-batches in flight still work with. */
-function weightVersionItems({ workload }: Problem, versions: number, parameters: number): MemoryItem[] {
-  if (versions === 0) return [];
-  const bytes = versions * workload.weightBytesPerParameter * parameters;
-  return [{ category: 'weights', label: 'Earlier version of the weights', bytes, source: 'docs/MODEL.md §6' }];
-}
+export { layerActivationBytes, type LayerActivationBytes } from './activations.ts';
+export type { MemoryItem } from './items.ts';
 
 /** Activations beyond the layers: embedding output on the first stage, norm, head input and logits on the last. */
-function endItems(
-  problem: Problem,
-  plan: Plan,
-  place: { isFirst: boolean; isLast: boolean },
-  inFlight: number,
-): MemoryItem[] {
+function endItems(problem: Problem, plan: Plan, rank: RankContent, inFlight: number): MemoryItem[] {
   const { model, workload } = problem;
-  const tokens = workload.seqLen * plan.microBatchSize;
+  const tokens = (workload.seqLen / plan.cp) * plan.microBatchSize;
   const shard = plan.sequenceParallel ? plan.tp : 1;
   const items: MemoryItem[] = [];
-  if (place.isFirst) {
+  if (rank.hasEmbedding) {
     const perToken = 8 + (2 + (model.dropout ? 1 : 0)) * (model.hiddenSize / shard);
     items.push({
       category: 'activations',
@@ -98,7 +42,7 @@ function endItems(
       source: 'docs/MODEL.md §3.5',
     });
   }
-  if (place.isLast) {
+  if (rank.hasHead) {
     items.push({
       category: 'activations',
       label: 'Final norm and head inputs',
@@ -111,7 +55,8 @@ function endItems(
       label: plan.runtime.fusedCrossEntropy
         ? 'Logits (16-bit and their gradient)'
         : 'Logits in 16-bit and fp32, softmax',
-      bytes: logits * (plan.runtime.fusedCrossEntropy ? 4 : 6),
+      // multi-token prediction computes the head once more for each further token
+      bytes: logits * (1 + rank.mtpLayers) * (plan.runtime.fusedCrossEntropy ? 4 : 6),
       source: 'docs/MODEL.md §3.5',
     });
   }
@@ -120,7 +65,7 @@ function endItems(
 
 function workspaceItems(problem: Problem, plan: Plan, working: number, activations: number): MemoryItem[] {
   const { model, workload, network } = problem;
-  const boundary = 2 * workload.seqLen * plan.microBatchSize * model.hiddenSize;
+  const boundary = 2 * (workload.seqLen / plan.cp) * plan.microBatchSize * model.hiddenSize;
   const items: MemoryItem[] = [];
   const add = (label: string, bytes: number, source: string) =>
     bytes > 0 && items.push({ category: 'workspace', label, bytes, source });
@@ -146,25 +91,60 @@ function workspaceItems(problem: Problem, plan: Plan, working: number, activatio
 
 /** Activations of the layers of one rank, by kind, and the most that recomputing one of them needs. */
 function layerItems(problem: Problem, plan: Plan, rank: RankContent, inFlight: number) {
-  const { model, workload } = problem;
-  const stack = stackOf(model);
+  const { kinds, names } = stackOf(problem.model);
   const { label } = scheduleOf(plan);
-  const items: MemoryItem[] = [];
-  let working = 0;
-  stack.kinds.forEach((kind, index) => {
-    const count = rank.counts[index] ?? 0;
-    if (count === 0) return;
-    const layer = layerActivationBytes(model, kind, plan, workload.seqLen);
-    working = Math.max(working, layer.working);
-    const name = stack.kinds.length === 1 ? 'layers' : `layers (${stack.names[index]})`;
-    items.push({
+  const onDevice = 1 - plan.offload.activations;
+  const list = kindActivations(problem, plan, rank);
+  const items = list.map(({ kind, count, kept }): MemoryItem => {
+    const name = kinds.length === 1 ? 'layers' : `layers (${names[kind] ?? ''})`;
+    return {
       category: 'activations',
       label: `${count} ${name} × ${inFlight} micro-batches in flight`,
-      bytes: count * inFlight * layer.kept,
+      bytes: inFlight * kept * onDevice,
       source: `tensors of Korthikanti et al. 2022 §4.1; in flight by ${label} (docs/MODEL.md §3.4, §3.6)`,
-    });
+    };
   });
-  return { items, working };
+  return { items, working: Math.max(0, ...list.map(({ working }) => working)) };
+}
+
+/** Weights of earlier updates that micro-batches in flight still work with. */
+function weightVersionItems({ workload }: Problem, versions: number, parameters: number): MemoryItem[] {
+  if (versions === 0) return [];
+  const bytes = versions * workload.weightBytesPerParameter * parameters;
+  return [{ category: 'weights', label: 'Earlier version of the weights', bytes, source: 'docs/MODEL.md §6' }];
+}
+
+/** Buffers of the exchange with the ranks of other experts: rows sent and received, forward and backward in turn. */
+function expertBuffers(problem: Problem, plan: Plan): MemoryItem[] {
+  const { model, workload } = problem;
+  if (plan.ep === 1) return [];
+  const tokens = ((workload.seqLen / plan.cp) * plan.microBatchSize) / (plan.sequenceParallel ? plan.tp : 1);
+  const copies = Math.max(0, ...stackOf(model).kinds.map(({ ffn }) => (ffn.type === 'moe' ? ffn.expertsPerToken : 0)));
+  if (copies === 0) return [];
+  return [
+    {
+      category: 'workspace',
+      label: 'Tokens sent to and received from experts',
+      bytes: 2 * 2 * tokens * copies * model.hiddenSize,
+      source: 'docs/MODEL.md §3.4',
+    },
+  ];
+}
+
+/** Keys and values of other cp ranks that are there at once: all of them after an all-gather, two chunks in a ring. */
+function contextBuffers(problem: Problem, plan: Plan): MemoryItem[] {
+  const { model, workload } = problem;
+  if (plan.cp === 1 || plan.cpMethod === 'ulysses') return [];
+  const width = (2 * model.numKvHeads * model.headDim) / Math.min(plan.tp, model.numKvHeads);
+  const chunks = plan.cpMethod === 'all-gather' ? plan.cp : 2;
+  return [
+    {
+      category: 'workspace',
+      label: 'Keys and values of other CP ranks',
+      bytes: 2 * chunks * (workload.seqLen / plan.cp) * plan.microBatchSize * width,
+      source: 'docs/MODEL.md §3.4',
+    },
+  ];
 }
 
 /** Every item of memory on one accelerator of stage `stageIndex` (0-based) at its peak. The plan must be valid. */
@@ -172,22 +152,35 @@ export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: numbe
   const { model, workload } = problem;
   const rank = residentRanksOf(model, plan)?.[stageIndex];
   if (rank === undefined) throw new Error(`memory of an invalid layout: ${JSON.stringify(plan.layout)}`);
-  const place = { isFirst: rank.hasEmbedding, isLast: rank.hasHead };
   const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
   const schedule = scheduleOf(plan);
   const inFlight = schedule.inFlight(pipelineShape(plan, numMicroBatches), stageIndex);
+  const held = rankParameters(model, plan, rank);
   const layers = layerItems(problem, plan, rank, inFlight);
-  const items = [...layers.items, ...endItems(problem, plan, place, inFlight)];
+  const items = [...layers.items, ...endItems(problem, plan, rank, inFlight)];
   const activations = items
     .filter((item) => item.category === 'activations')
     .reduce((sum, item) => sum + item.bytes, 0);
-  const { dense, experts } = rankParameters(model, plan, rank.counts, place);
   return [
-    ...stateItems(problem, plan, dense + experts),
-    ...weightVersionItems(problem, schedule.weightVersions - 1, dense + experts),
+    ...stateItems(problem, plan, rank, held),
+    ...weightVersionItems(problem, schedule.weightVersions - 1, held.dense + held.experts),
     ...items,
+    ...expertBuffers(problem, plan),
+    ...contextBuffers(problem, plan),
     ...workspaceItems(problem, plan, layers.working, activations),
   ];
+}
+
+/** Bytes of host memory that one rank of a stage needs for what is offloaded. */
+export function hostBytes(problem: Problem, plan: Plan, stageIndex: number): number {
+  const rank = residentRanksOf(problem.model, plan)?.[stageIndex];
+  if (rank === undefined) return 0;
+  const states = hostStateBytes(problem, plan, rankParameters(problem.model, plan, rank));
+  if (plan.offload.activations === 0) return states;
+  const numMicroBatches = problem.workload.globalBatchSize / (plan.dp * plan.microBatchSize);
+  const inFlight = scheduleOf(plan).inFlight(pipelineShape(plan, numMicroBatches), stageIndex);
+  const kept = kindActivations(problem, plan, rank).reduce((sum, one) => sum + one.kept, 0);
+  return states + plan.offload.activations * inFlight * kept;
 }
 
 /** Bytes by category on one accelerator of a stage. */
@@ -213,7 +206,8 @@ export function fullestStage(problem: Problem, plan: Plan): StageMemory {
   let fullest = stageMemory(problem, plan, 0);
   const { placement, modelCopies } = scheduleOf(plan);
   const isFalling = placement !== 'down-and-up' && modelCopies === 1;
-  const isUniform = isFalling && plan.layout === null && stackOf(problem.model).kinds.length === 1;
+  const { model } = problem;
+  const isUniform = isFalling && plan.layout === null && stackOf(model).kinds.length === 1 && model.mtpLayers === 0;
   // in-flight micro-batches fall from the first stage to the last: of equal middle stages the second holds most
   const others = isUniform ? [1, plan.pp - 1] : Array.from({ length: plan.pp }, (_, stage) => stage);
   for (const stageIndex of new Set(others)) {

@@ -1,0 +1,67 @@
+/**
+ * Activations that one rank keeps for one micro-batch, and what it needs on top while a layer is computed again.
+ * Source: MODEL §3.2–3.5; the tensors of each kind of layer stand with it in workload/parts.
+ */
+import { stackOf } from '../../layer-stack.ts';
+import type { LayerKind, Model, Plan } from '../../schema/index.ts';
+import type { Problem } from '../problem.ts';
+import type { RankContent } from '../stages.ts';
+import { layerTensors } from '../workload/layer.ts';
+
+/** Bytes of activations that one layer keeps for one micro-batch, by recomputation mode. */
+export interface LayerActivationBytes {
+  /** Kept from forward to backward. */
+  kept: number;
+  /** Needed while one layer is recomputed, on top of what is kept. */
+  working: number;
+}
+
+/** What one layer of a kind keeps for one micro-batch under the plan's recomputation. */
+export function layerActivationBytes(model: Model, kind: LayerKind, plan: Plan, seqLen: number): LayerActivationBytes {
+  const tokens = (seqLen / plan.cp) * plan.microBatchSize;
+  const { mode, modules } = plan.recompute;
+  let kept = 0;
+  let dropped = 0;
+  for (const tensor of layerTensors(kind, { model, plan, seqLen })) {
+    const isDropped = mode === 'selective' && tensor.modules.some((module) => modules.includes(module));
+    if (isDropped) dropped += tokens * tensor.bytesPerToken;
+    else kept += tokens * tensor.bytesPerToken;
+  }
+  if (mode !== 'full') return { kept, working: dropped };
+  const input = (2 * model.hiddenSize * tokens) / (plan.sequenceParallel ? plan.tp : 1);
+  return { kept: input, working: kept };
+}
+
+/** Share of a rank's layers that full recomputation covers: all, or `layersPerStage` of each of its virtual stages. */
+function fullShare({ recompute, vpp }: Plan, layers: number): number {
+  if (recompute.layersPerStage === null || layers === 0) return 1;
+  return Math.min(1, (recompute.layersPerStage * vpp) / layers);
+}
+
+export interface KindActivations {
+  /** Index of the kind in the model's stack. */
+  kind: number;
+  count: number;
+  /** Bytes that all layers of the kind on the rank keep for one micro-batch. */
+  kept: number;
+  working: number;
+}
+
+/** Activations of a rank's layers for one micro-batch, by kind. */
+export function kindActivations(problem: Problem, plan: Plan, rank: RankContent): KindActivations[] {
+  const { model, workload } = problem;
+  const share = plan.recompute.mode === 'full' ? fullShare(plan, rank.layers) : 1;
+  return stackOf(model).kinds.flatMap((kind, index): KindActivations[] => {
+    const isLast = index === (stackOf(model).order.at(-1) ?? 0);
+    const count = (rank.counts[index] ?? 0) + (isLast ? rank.mtpLayers : 0);
+    if (count === 0) return [];
+    const { kept, working } = layerActivationBytes(model, kind, plan, workload.seqLen);
+    const whole = share < 1 ? working : 0; // with full recomputation `working` is all that a layer would keep
+    return [{ kind: index, count, kept: count * (share * kept + (1 - share) * whole), working }];
+  });
+}
+
+/** Bytes of activations of all layers of a rank for one micro-batch. */
+export function rankActivationBytes(problem: Problem, plan: Plan, rank: RankContent): number {
+  return kindActivations(problem, plan, rank).reduce((sum, { kept }) => sum + kept, 0);
+}

@@ -1,0 +1,150 @@
+/**
+ * Communication between ranks that hold the same weights: gradients reduced, weights gathered, by how states are sharded.
+ *
+ *   plain DP       all-reduce of gradients once per step
+ *   ZeRO-1         reduce-scatter of gradients and all-gather of updated weights, once per step each
+ *   ZeRO-2         reduce-scatter per micro-batch (each rank keeps its shard only); all-gather once per step
+ *   ZeRO-3, FSDP   all-gather of each layer's weights before its forward (and before its backward where they are dropped in
+ *                  between), reduce-scatter after its backward, per micro-batch
+ * With sharding over a subgroup of F ranks the gathers and scatters stay inside it, and the shards of its copies are
+ * all-reduced once per step. Experts have a mesh of their own (split.ts).
+ * Source: ZeRO (arXiv 1910.02054 §5, §7); MODEL §5.3 (volumes), §5.4 (overlap: buckets during backward, gathers during
+ * forward, what is left over is waited for; the first gather and the last bucket always are).
+ */
+import type { Plan } from '../../schema/index.ts';
+import { groupSeconds, splitGroup, type Group, type Links, type PlanGroups } from '../network/index.ts';
+import { splitOf } from '../split.ts';
+
+/** A communication that may run beside compute: all of it, and what is waited for. */
+export interface Hideable {
+  totalSeconds: number;
+  exposedSeconds: number;
+  /** What of `exposedSeconds` every micro-batch waits for, for one micro-batch: it slows the rank's stage. */
+  perMicroBatchSeconds: number;
+  /** Bytes of the whole array per step. */
+  bytes: number;
+}
+
+/** What is held by the rank that communicates, and what can hide it. */
+export interface DataParallelLoad {
+  /** Experts have ranks of their own. */
+  isExperts: boolean;
+  /** Parameters per rank before any sharding by ZeRO. */
+  parameters: number;
+  layers: number;
+  numMicroBatches: number;
+  gradientBytes: number;
+  weightBytes: number;
+  /** Seconds of forward and backward of one micro-batch on that rank. */
+  forwardSeconds: number;
+  backwardSeconds: number;
+}
+
+export interface DataParallelCost {
+  gradReduce: Hideable;
+  paramGather: Hideable;
+  /** Ranks that share shards. */
+  group: Group;
+}
+
+/** No communication. */
+export const nothing: Hideable = { totalSeconds: 0, exposedSeconds: 0, perMicroBatchSeconds: 0, bytes: 0 };
+
+/** What is waited for once per step, after or before the pipeline. */
+export function onceSeconds({ exposedSeconds, perMicroBatchSeconds }: Hideable, numMicroBatches: number): number {
+  return exposedSeconds - perMicroBatchSeconds * numMicroBatches;
+}
+
+/** Parameters per gradient bucket. Source: Megatron-LM, max(40e6, 1e6·dp) (MODEL §5.4). */
+const bucketParameters = (replicas: number): number => Math.max(40e6, 1e6 * replicas);
+
+interface Groups {
+  replicas: number;
+  /** Ranks over which states are sharded (all replicas in plain DP), and the ranks that hold the same shard. */
+  shard: Group;
+  copies: Group | null;
+}
+
+/** The sharding group inside the ranks that hold the same weights; without ZeRO all of them reduce together. */
+function sharesOf(links: Links, plan: Plan, all: PlanGroups, isExperts: boolean): Groups {
+  const replicas = isExperts ? all.edp : all.dpCp;
+  const split = splitOf(plan);
+  const size = isExperts ? split.expertShards : split.denseShards;
+  if (plan.sharding.zeroStage === 0 || size >= replicas.size)
+    return { replicas: replicas.size, shard: replicas, copies: null };
+  // over dp alone each cp rank holds a copy
+  if (!isExperts && plan.sharding.group === 'dp') return { replicas: replicas.size, shard: all.dp, copies: all.cp };
+  const { shard, replica } = splitGroup(links.domainSize, replicas, size);
+  return { replicas: replicas.size, shard, copies: replica };
+}
+
+/** Seconds of an array in buckets, and of one bucket. */
+function bucketed(
+  links: Links,
+  op: 'allReduce' | 'reduceScatter' | 'allGather',
+  group: Group,
+  of: { bytes: number; numBuckets: number },
+) {
+  const bucket = groupSeconds(links, op, group, of.bytes / of.numBuckets);
+  return { total: bucket * of.numBuckets, bucket };
+}
+
+function gradients(links: Links, plan: Plan, groups: Groups, load: DataParallelLoad): Hideable {
+  const { zeroStage } = plan.sharding;
+  if (groups.replicas <= 1 || load.parameters === 0) return nothing;
+  const bytes = load.parameters * load.gradientBytes;
+  const perMicroBatch = zeroStage >= 2;
+  const times = perMicroBatch ? load.numMicroBatches : 1;
+  const numBuckets = !plan.overlap.gradReduce
+    ? 1
+    : zeroStage === 3
+      ? Math.max(1, load.layers)
+      : Math.max(1, Math.ceil(load.parameters / bucketParameters(groups.replicas)));
+  const op = zeroStage === 0 ? 'allReduce' : 'reduceScatter';
+  const { total, bucket } = bucketed(links, op, groups.shard, { bytes, numBuckets });
+  const exposedOnce = plan.overlap.gradReduce ? Math.max(total - load.backwardSeconds, bucket) : total;
+  // copies of a shard are summed once, at the end
+  const copies =
+    groups.copies === null ? 0 : groupSeconds(links, 'allReduce', groups.copies, bytes / groups.shard.size);
+  return {
+    totalSeconds: total * times + copies,
+    exposedSeconds: exposedOnce * times + copies,
+    perMicroBatchSeconds: perMicroBatch ? exposedOnce : 0,
+    bytes: bytes * times,
+  };
+}
+
+function weights(links: Links, plan: Plan, groups: Groups, load: DataParallelLoad): Hideable {
+  const { zeroStage, reshardAfterForward } = plan.sharding;
+  if (groups.shard.size <= 1 || zeroStage === 0 || load.parameters === 0) return nothing;
+  const bytes = load.parameters * load.weightBytes;
+  if (zeroStage < 3) {
+    const numBuckets = plan.overlap.paramGather
+      ? Math.max(1, Math.ceil(load.parameters / bucketParameters(groups.replicas)))
+      : 1;
+    const { total, bucket } = bucketed(links, 'allGather', groups.shard, { bytes, numBuckets });
+    const exposedSeconds = plan.overlap.paramGather ? Math.max(total - load.forwardSeconds, bucket) : total;
+    return { totalSeconds: total, exposedSeconds, perMicroBatchSeconds: 0, bytes };
+  }
+  const { total, bucket } = bucketed(links, 'allGather', groups.shard, { bytes, numBuckets: Math.max(1, load.layers) });
+  const wait = (hides: number) => (plan.overlap.paramGather ? Math.max(total - hides, bucket) : total);
+  // weights that stay after forward are gathered once per step, else twice per micro-batch
+  const forwards = reshardAfterForward ? load.numMicroBatches : 1;
+  const backwards = reshardAfterForward ? load.numMicroBatches : 0;
+  return {
+    totalSeconds: total * (forwards + backwards),
+    exposedSeconds: wait(load.forwardSeconds) * forwards + wait(load.backwardSeconds) * backwards,
+    perMicroBatchSeconds: reshardAfterForward ? wait(load.forwardSeconds) + wait(load.backwardSeconds) : 0,
+    bytes: bytes * (forwards + backwards),
+  };
+}
+
+/** Data-parallel communication of one rank's dense weights, or of its experts. */
+export function dataParallelCost(links: Links, plan: Plan, load: DataParallelLoad, all: PlanGroups): DataParallelCost {
+  const groups = sharesOf(links, plan, all, load.isExperts);
+  return {
+    gradReduce: gradients(links, plan, groups, load),
+    paramGather: weights(links, plan, groups, load),
+    group: groups.shard,
+  };
+}
