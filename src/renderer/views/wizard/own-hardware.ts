@@ -33,7 +33,7 @@ function peaksText({ peakTflops }: Accelerator): string {
 }
 
 const scaleUpText = ({ scaleUp }: Accelerator) =>
-  `${showNumber(scaleUp.bandwidthGBps)} GB/s, ${showNumber(scaleUp.domainSize)} ${wirings[scaleUp.kind]}` +
+  `${showNumber(scaleUp.bandwidthGBps)} GB/s among ${showNumber(scaleUp.domainSize)}, ${wirings[scaleUp.kind]}` +
   (scaleUp.linkGBps === null ? '' : `, ${showNumber(scaleUp.linkGBps)} GB/s per link`);
 
 const figures: readonly { key: string; label: string; text: (accelerator: Accelerator) => string }[] = [

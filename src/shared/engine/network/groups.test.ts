@@ -105,6 +105,17 @@ describe('groupsOf', () => {
     expect(groups.edp.size).toBe(1);
   });
 
+  test('does not confuse plans of one problem', () => {
+    const problem = problemFor({ tp: 2, cp: 1, dp: 8, pp: 4 });
+    const of = (order: string, ep = 1) =>
+      groupsOf(problem, completePlan(problem, { tp: 2, pp: 4, ep, rankOrder: order }));
+    const first = of('tp-cp-ep-dp-pp');
+    expect(of('tp-cp-ep-dp-pp')).toBe(first);
+    expect(of('tp-cp-ep-pp-dp').dp).not.toEqual(first.dp);
+    expect(of('tp-cp-ep-dp-pp', 4).ep.size).toBe(4);
+    expect(of('tp-cp-ep-dp-pp')).toEqual(first);
+  });
+
   test('no order is refused', () => {
     expect(parseRankOrder('tp-pp-tp')).toBeNull();
     expect(parseRankOrder('tp-xx')).toBeNull();

@@ -136,10 +136,34 @@ function orderOf(text: string): readonly RankDimension[] {
   return order;
 }
 
+interface Known {
+  plan: Plan;
+  groups: PlanGroups;
+}
+/** The last plan's groups of each network: neighbours in a search mostly share their degrees. */
+const known = new WeakMap<Problem['network'], Known>();
+
+const isSameSplit = (a: Plan, b: Plan): boolean =>
+  a === b ||
+  (a.tp === b.tp &&
+    a.cp === b.cp &&
+    a.dp === b.dp &&
+    a.pp === b.pp &&
+    a.ep === b.ep &&
+    a.etp === b.etp &&
+    a.rankOrder === b.rankOrder);
+
 /** The groups of a valid plan; throws on a rank order that is none. */
 export function groupsOf({ network }: Problem, plan: Plan): PlanGroups {
+  const last = known.get(network);
+  if (last !== undefined && isSameSplit(last.plan, plan)) return last.groups;
+  const groups = placedGroups(network.scaleUpDomainSize, plan);
+  known.set(network, { plan, groups });
+  return groups;
+}
+
+function placedGroups(domain: number, plan: Plan): PlanGroups {
   const order = orderOf(plan.rankOrder);
-  const domain = network.scaleUpDomainSize;
   const { tp, cp, dp, pp, ep, etp } = plan;
   const edp = (tp * cp * dp) / (ep * etp);
   const dense = stridesOf(order, { tp, cp, dp, pp, ep: 1 });
