@@ -18,7 +18,7 @@ import { StepModel } from '#shared/engine/step/index.ts';
 import { summarize } from '#shared/engine/summary.ts';
 import { calibration, exampleIds, firstLightText, presets } from '#shared/engine/testing/catalog.ts';
 import { exampleProblem } from '#shared/engine/testing/problems.ts';
-import { parseRunsText } from '#shared/formats/runs.ts';
+import { parseRunsText } from '#shared/formats/runs/index.ts';
 import type { Plan } from '#shared/schema/index.ts';
 import { validateRuns } from '../src/main/services/validation.ts';
 import { measure, type Bench, type Measurement } from './measure.ts';

@@ -15,7 +15,7 @@ import { completePlan, toCalibration, toProblem, type Problem } from '../../src/
 import type { KernelCurves } from '../../src/shared/engine/kernels/index.ts';
 import { firstBrokenRule } from '../../src/shared/engine/rules.ts';
 import { StepModel } from '../../src/shared/engine/step/index.ts';
-import { parseRunsText, readRun } from '../../src/shared/formats/runs.ts';
+import { parseRunsText, readRun } from '../../src/shared/formats/runs/index.ts';
 import {
   acceleratorSchema,
   calibrationFileSchema,

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '#shared/engine/index.ts';
 import type { Evaluation, Preview } from '#shared/contract.ts';
 import { checkChoices, formatPlanArgs } from '#shared/formats/plan-args.ts';
-import { parseRunsText } from '#shared/formats/runs.ts';
+import { parseRunsText } from '#shared/formats/runs/index.ts';
 import {
   calibrationFileSchema,
   findAccelerator,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { evaluatePlan, mergeSlices, searchSlice, toProblem, type Problem } from '#shared/engine/index.ts';
 import { calibration, firstLightText, presets } from '#shared/engine/testing/catalog.ts';
 import { exampleProblem } from '#shared/engine/testing/problems.ts';
-import { parseRunsText, readRun } from '#shared/formats/runs.ts';
+import { parseRunsText, readRun } from '#shared/formats/runs/index.ts';
 import { findAccelerator, resolveScenario, type Estimate, type Run } from '#shared/schema/index.ts';
 import { validateRuns } from './validation.ts';
 
@@ -120,7 +120,7 @@ describe('rows that cannot be predicted', () => {
     ['a time of nothing', { measured: { step_s: 0 } }, /neither step time nor peak memory/],
     ['a split that is not valid', { parallel: { ...first.parallel, tp: 5 } }, /tp/],
     ['sizes that are not sizes', { model: { ...first.model, hidden: -1 } }, /hiddenSize/],
-    ['something not planned', { framework: 'torchtitan' }, /framework torchtitan/],
+    ['something not planned', { framework: 'NeuronX Distributed' }, /framework NeuronX Distributed/],
   ])('%s: skipped with the reason, never thrown', (_, change, reason) => {
     const { rows, summary } = validateRuns([{ ...first, ...change }, first], presets, calibration);
     expect(rows[0]?.skipped).toMatch(reason);

@@ -1,7 +1,7 @@
 /** Predicted against measured: reads rows of measured runs, predicts each from the same constants, and sums up. */
 import type { Calibration, ErrorSummary } from '#shared/engine/index.ts';
 import { AppError } from '#shared/errors.ts';
-import { readRun } from '#shared/formats/runs.ts';
+import { readRun } from '#shared/formats/runs/index.ts';
 import { findAccelerator, resolveScenario, type Presets, type Run } from '#shared/schema/index.ts';
 import { GB, GIB } from '#shared/units.ts';
 import { evaluatePlan, summarizeErrors, toProblem } from '../jobs/index.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { count, fraction, positive, sparse } from './primitives.ts';
 import { precisions } from './hardware.ts';
 
-export const frameworkFamilies = ['megatron-lm'] as const;
+export const frameworkFamilies = ['megatron-lm', 'fsdp', 'deepspeed'] as const;
 
 export const precisionSchema = z.strictObject({
   /** Data type of the matrix multiplications. */

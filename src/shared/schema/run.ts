@@ -21,8 +21,20 @@ export const runModelSchema = z.looseObject({
   seq: num,
   tied_embeddings: flag,
   params_b: num,
-  moe: z.unknown().optional(),
-  mla: z.unknown().optional(),
+  /** Routed experts, chosen per token and their width; shared_ffn is the width of all shared experts together. */
+  moe: z
+    .looseObject({
+      experts: num,
+      topk: num,
+      moe_ffn: num,
+      shared_experts: num,
+      shared_ffn: num,
+      dense_first: num,
+    })
+    .nullish(),
+  /** Every n-th layer has experts. */
+  moe_layer_interleave: num,
+  mla: z.looseObject({ q_lora: num, kv_lora: num, qk_nope: num, qk_rope: num, v_head: num }).nullish(),
   mtp_layers: num,
 });
 export const runClusterSchema = z.looseObject({
@@ -48,7 +60,26 @@ export const runParallelSchema = z.looseObject({
   dist_opt: flag,
   recompute: text,
   precision: text,
-  overlap: z.unknown().optional(),
+  overlap: text,
+});
+/** What the public recipe of a run sets, in its own words. */
+export const runRecipeSchema = z.looseObject({
+  from: text,
+  recompute: text,
+  recompute_modules: z.array(z.string()).nullish(),
+  recompute_num_layers: num,
+  cpu_offloading_num_layers: num,
+  cuda_graph_impl: text,
+  cuda_graph_scope: z.union([z.string(), z.array(z.string())]).nullish(),
+  moe_a2a_overlap: flag,
+  moe_dispatcher: text,
+  use_megatron_fsdp: flag,
+  sp: flag,
+  tp_comm_overlap: flag,
+  pp_p2p_overlap: flag,
+  overlap_grad_sync: flag,
+  overlap_param_sync: flag,
+  optimizer: text,
 });
 export const runMeasuredSchema = z.looseObject({
   step_s: num,
@@ -70,10 +101,12 @@ export const runSchema = z.looseObject({
   task: text,
   quality: text,
   flags: z.array(z.unknown()).nullish(),
+  notes: text,
   source: z.looseObject({ title: text, url: text, where: text }).nullish(),
   model: runModelSchema,
   cluster: runClusterSchema,
   parallel: runParallelSchema,
+  recipe: runRecipeSchema.nullish(),
   measured: runMeasuredSchema,
 });
 export type Run = z.infer<typeof runSchema>;
