@@ -6,6 +6,7 @@
  */
 
 export const GB = 1e9;
+export const MIB = 2 ** 20;
 export const GIB = 2 ** 30;
 export const TERA = 1e12;
 export const SECONDS_PER_HOUR = 3600;

@@ -74,6 +74,9 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
   };
 }
 
+const lossName = (fused: Plan['runtime']['fusedCrossEntropy']): string =>
+  typeof fused === 'string' ? `${fused}-loss` : 'unfused-loss';
+
 /** What a plan sets apart from the usual, in few letters; empty for nearly every plan. */
 function unusualParts(plan: Plan): string[] {
   const { recompute, sharding, offload, runtime } = plan;
@@ -93,7 +96,7 @@ function unusualParts(plan: Plan): string[] {
     [offload.weights > 0, `off-weights${offload.weights}`],
     [offload.activations > 0, `off-activations${offload.activations}`],
     [plan.rankOrder !== 'tp-cp-ep-dp-pp', plan.rankOrder],
-    [!runtime.fusedCrossEntropy, 'unfused-loss'],
+    [runtime.fusedCrossEntropy !== true, lossName(runtime.fusedCrossEntropy)],
     [runtime.cudaGraphs !== 'none', `graphs-${runtime.cudaGraphs}`],
     [runtime.expertDispatcher !== 'alltoall', runtime.expertDispatcher],
     [runtime.expandableSegments, 'segments'],

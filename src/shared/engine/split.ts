@@ -20,21 +20,25 @@ export interface Split {
   expertCopies: number;
 }
 
-/** Ranks of a sharding group: all replicas, those of dp alone, or a subgroup of `size`. */
-function shardsOf({ sharding, cp }: Plan, replicas: number, sharesCp: boolean): number {
-  if (sharding.zeroStage === 0) return 1;
+/** Copies of each shard: as many as there are sharding groups among the dense replicas, and the same for experts. */
+function copiesOf({ sharding, cp }: Plan, denseReplicas: number): { dense: number; experts: number } {
+  if (sharding.zeroStage === 0) return { dense: denseReplicas, experts: Number.POSITIVE_INFINITY };
   const { group } = sharding;
-  if (typeof group === 'object') return Math.min(group.size, replicas);
+  if (typeof group === 'object') {
+    const copies = Math.max(1, denseReplicas / group.size);
+    return { dense: copies, experts: copies };
+  }
   // Megatron-LM and FSDP shard over dp and cp together; `dp` keeps a copy per cp rank
-  return group === 'dp' && sharesCp ? replicas / cp : replicas;
+  return { dense: group === 'dp' ? cp : 1, experts: 1 };
 }
 
 /** The replica and shard groups of a valid plan. */
 export function splitOf(plan: Plan): Split {
   const denseReplicas = plan.dp * plan.cp;
   const expertReplicas = (plan.tp * plan.cp * plan.dp) / (plan.ep * plan.etp);
-  const denseShards = shardsOf(plan, denseReplicas, true);
-  const expertShards = shardsOf(plan, expertReplicas, false);
+  const copies = copiesOf(plan, denseReplicas);
+  const denseShards = denseReplicas / copies.dense;
+  const expertShards = Math.max(1, expertReplicas / copies.experts);
   return {
     denseReplicas,
     expertReplicas,

@@ -145,10 +145,11 @@ function kortActivations({ inputs }: Vector): number {
 
 function logits({ V = 1, t = 1, s = 1, b = 1 }: Inputs): number {
   const choices = { model: { vocabSize: V }, numAccelerators: t, globalBatchSize: b, seqLen: s };
-  const { problem, plan } = planned(choices, { tp: t, microBatchSize: b });
+  const runtime = { fusedCrossEntropy: false } as const;
+  const { problem, plan } = planned(choices, { tp: t, microBatchSize: b, runtime });
   const item = stageMemoryItems(problem, plan, 0).find(({ label }) => label.startsWith('Logits'));
-  // the vectors do not pad the vocabulary
-  return ((item?.bytes ?? 0) * V) / paddedVocabSize(problem.model, t);
+  // the vectors count the fp32 copy, 4 of the 6 bytes per logit, and do not pad the vocabulary
+  return ((4 / 6) * (item?.bytes ?? 0) * V) / paddedVocabSize(problem.model, t);
 }
 
 function bytesPerParameter({ d = 1, weights, gradients }: Vector['inputs']): number {

@@ -49,7 +49,11 @@ const overlap = z.strictObject({
 });
 const offload = z.strictObject({ optimizer: fraction, weights: fraction, activations: fraction });
 const runtime = z.strictObject({
-  fusedCrossEntropy: z.boolean(),
+  /**
+   * How the loss is computed: false = kernel by kernel; true = one kernel that writes the gradient over the logits;
+   * `compiled` = fused by a compiler, which keeps copies; `chunked` = head and loss together, some tokens at a time.
+   */
+  fusedCrossEntropy: z.union([z.boolean(), z.enum(['compiled', 'chunked'])]),
   cudaGraphs: z.enum(['none', 'per-layer', 'full']),
   expertDispatcher: z.enum(['alltoall', 'allgather', 'deepep', 'hybridep']),
   expandableSegments: z.boolean(),

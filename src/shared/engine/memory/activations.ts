@@ -7,6 +7,7 @@ import type { LayerKind, Model, Plan } from '../../schema/index.ts';
 import type { Problem } from '../problem.ts';
 import type { RankContent } from '../stages.ts';
 import { layerTensors } from '../workload/layer.ts';
+import type { TensorContext } from '../workload/parts/index.ts';
 
 /** Bytes of activations that one layer keeps for one micro-batch, by recomputation mode. */
 export interface LayerActivationBytes {
@@ -16,13 +17,18 @@ export interface LayerActivationBytes {
   working: number;
 }
 
-/** What one layer of a kind keeps for one micro-batch under the plan's recomputation. */
+/** What one layer of a kind keeps for one micro-batch under the plan's recomputation, matmuls in 16 bits. */
 export function layerActivationBytes(model: Model, kind: LayerKind, plan: Plan, seqLen: number): LayerActivationBytes {
+  return activationBytes(kind, { model, plan, seqLen, inputBytes: 2 });
+}
+
+function activationBytes(kind: LayerKind, context: TensorContext): LayerActivationBytes {
+  const { model, plan, seqLen } = context;
   const tokens = (seqLen / plan.cp) * plan.microBatchSize;
   const { mode, modules } = plan.recompute;
   let kept = 0;
   let dropped = 0;
-  for (const tensor of layerTensors(kind, { model, plan, seqLen })) {
+  for (const tensor of layerTensors(kind, context)) {
     const isDropped = mode === 'selective' && tensor.modules.some((module) => modules.includes(module));
     if (isDropped) dropped += tokens * tensor.bytesPerToken;
     else kept += tokens * tensor.bytesPerToken;
@@ -50,12 +56,13 @@ export interface KindActivations {
 /** Activations of a rank's layers for one micro-batch, by kind. */
 export function kindActivations(problem: Problem, plan: Plan, rank: RankContent): KindActivations[] {
   const { model, workload } = problem;
+  const context = { model, plan, seqLen: workload.seqLen, inputBytes: workload.compute === 'fp8' ? 1 : 2 } as const;
   const share = plan.recompute.mode === 'full' ? fullShare(plan, rank.layers) : 1;
   return stackOf(model).kinds.flatMap((kind, index): KindActivations[] => {
     const isLast = index === (stackOf(model).order.at(-1) ?? 0);
     const count = (rank.counts[index] ?? 0) + (isLast ? rank.mtpLayers : 0);
     if (count === 0) return [];
-    const { kept, working } = layerActivationBytes(model, kind, plan, workload.seqLen);
+    const { kept, working } = activationBytes(kind, context);
     const whole = share < 1 ? working : 0; // with full recomputation `working` is all that a layer would keep
     return [{ kind: index, count, kept: count * (share * kept + (1 - share) * whole), working }];
   });

@@ -6,4 +6,12 @@ export interface MemoryItem {
   label: string;
   bytes: number;
   source: string;
+  /**
+   * Who counts it: absent = the framework's allocator as allocated (`max_memory_allocated`); `reserved` = only what it has
+   * reserved; `device` = only the device itself (`nvidia-smi`), because others than the allocator hold it.
+   */
+  seenBy?: 'reserved' | 'device';
 }
+
+/** A sum of bytes. */
+export const bytesOf = (items: readonly MemoryItem[]): number => items.reduce((sum, { bytes }) => sum + bytes, 0);

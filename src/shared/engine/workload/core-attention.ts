@@ -152,6 +152,15 @@ export function coreAttentionOperators(heads: CoreAttention, context: LayerConte
 }
 
 /**
+ * Bytes per element kept of attention's output: one tensor serves flash attention's backward and the output projection's;
+ * where the projection reads fp8, a copy stands beside it. Unfused attention does not read its output again.
+ */
+export function outputBytes({ plan, inputBytes }: TensorContext): number {
+  if (inputBytes === 2) return 2;
+  return plan.runtime.attentionKernel === 'flash' ? 3 : 1;
+}
+
+/**
  * What core attention keeps beside Q, K, V and its output: unfused the scores (softmax 2as, with dropout its mask as and
  * its output 2as), flash the log-sum-exp of each row (4a).
  */

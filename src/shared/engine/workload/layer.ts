@@ -44,13 +44,13 @@ export function layerOperators(kind: LayerKind, context: LayerContext): Operator
  *   and the tensors of its parts.
  */
 export function layerTensors(kind: LayerKind, context: TensorContext): ActivationTensor[] {
-  const { model, plan } = context;
+  const { model, plan, inputBytes } = context;
   const share = model.hiddenSize / (plan.sequenceParallel ? plan.tp : 1);
   const blocks = numBlocks(kind);
   const source = 'docs/MODEL.md §3.2, §3.4';
   const tensors: ActivationTensor[] = [
     { label: 'Norm inputs', bytesPerToken: 2 * kind.norms * share, modules: [], source },
-    { label: 'Inputs of the blocks', bytesPerToken: 2 * blocks * share, modules: ['norms'], source },
+    { label: 'Inputs of the blocks', bytesPerToken: inputBytes * blocks * share, modules: ['norms'], source },
   ];
   if (model.dropout)
     tensors.push({

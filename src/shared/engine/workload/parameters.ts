@@ -141,6 +141,8 @@ export function rankParameters(
     dense += rank.mtpLayers * (mtp.sharded / tp + mtp.replicated);
     experts += (rank.mtpLayers * mtp.routed) / (ep * etp);
   }
+  // prediction layers embed the next tokens themselves: their rank holds the embedding matrix, too
+  if (rank.mtpLayers > 0 && !rank.hasEmbedding && (!model.tiedEmbeddings || !rank.hasHead)) dense += vocabularyMatrix;
   if (rank.hasEmbedding) dense += vocabularyMatrix + outer.positions + (model.vision?.parameters ?? 0);
   if (rank.hasHead) dense += outer.finalNorm;
   if (rank.hasHead && (!model.tiedEmbeddings || !rank.hasEmbedding)) dense += vocabularyMatrix;

@@ -5,7 +5,7 @@
  */
 import type { MixerOf } from '../../../schema/index.ts';
 import { weightGradientTime } from '../../compute.ts';
-import { coreAttentionOperators, scoreTensors } from '../core-attention.ts';
+import { coreAttentionOperators, outputBytes, scoreTensors } from '../core-attention.ts';
 import {
   blockCollectives,
   elementwise,
@@ -123,7 +123,12 @@ function tensors(spec: Attention, context: TensorContext): ActivationTensor[] {
       modules: [],
       source,
     },
-    { label: 'Attention output', bytesPerToken: (2 * spec.numHeads * valueDim(spec)) / t, modules: [], source },
+    {
+      label: 'Attention output',
+      bytesPerToken: (outputBytes(context) * spec.numHeads * valueDim(spec)) / t,
+      modules: [],
+      source,
+    },
     ...scoreTensors(spec.numHeads / t, context),
   ];
 }

@@ -70,7 +70,7 @@ export const denseFfn: Part<Dense> = {
       ...blockCollectives('feed-forward', context, weightGradientTime(context.processor, up)),
     ];
   },
-  tensors: (spec, { plan }) => {
+  tensors: (spec, { plan, inputBytes }) => {
     const source = 'docs/MODEL.md §3.4';
     return [
       {
@@ -79,7 +79,7 @@ export const denseFfn: Part<Dense> = {
         modules: ['mlp'],
         source,
       },
-      { label: 'Activation', bytesPerToken: (2 * spec.width) / plan.tp, modules: ['mlp'], source },
+      { label: 'Activation', bytesPerToken: (inputBytes * spec.width) / plan.tp, modules: ['mlp'], source },
     ];
   },
   splitSizes: ({ width }) => [{ over: 'tp', size: width, what: `the FFN width ${width}`, rule: 'ffn-divides-tp' }],

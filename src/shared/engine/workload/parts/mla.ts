@@ -7,7 +7,7 @@
  */
 import type { MixerOf } from '../../../schema/index.ts';
 import { weightGradientTime } from '../../compute.ts';
-import { coreAttentionOperators, scoreTensors } from '../core-attention.ts';
+import { coreAttentionOperators, outputBytes, scoreTensors } from '../core-attention.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import type { ActivationTensor, ModelShape, Part, PartParameters } from './types.ts';
@@ -108,7 +108,7 @@ function tensors(spec: Mla, context: Parameters<Part<Mla>['tensors']>[1]): Activ
       modules: ['mla-up-projection'],
       source,
     },
-    { label: 'Attention output', bytesPerToken: 2 * heads * spec.vHeadDim, modules: [], source },
+    { label: 'Attention output', bytesPerToken: outputBytes(context) * heads * spec.vHeadDim, modules: [], source },
     ...scoreTensors(heads, context),
   ];
 }

@@ -194,7 +194,7 @@ export const moe: Part<Moe> = {
   linearFlops,
   coreFlops: () => 0,
   operators,
-  tensors: (spec, { model, plan }) => {
+  tensors: (spec, { model, plan, inputBytes }) => {
     const share = plan.sequenceParallel ? plan.tp : 1;
     const input = expertInput(spec, model.hiddenSize);
     // copies of the rank's tokens; etp ranks gather one another's and hold a part of each expert's width
@@ -207,7 +207,7 @@ export const moe: Part<Moe> = {
         modules: ['moe'],
         source,
       },
-      { label: 'Permuted tokens', bytesPerToken: 2 * input * copies * plan.etp, modules: ['moe'], source },
+      { label: 'Permuted tokens', bytesPerToken: inputBytes * input * copies * plan.etp, modules: ['moe'], source },
       {
         label: 'Expert gate and up projections',
         bytesPerToken: (spec.gated ? 4 : 2) * spec.expertWidth * copies,
@@ -216,14 +216,23 @@ export const moe: Part<Moe> = {
       },
       {
         label: 'Expert activation',
-        bytesPerToken: 2 * spec.expertWidth * copies,
+        bytesPerToken: (spec.gated ? inputBytes : 2 + inputBytes) * spec.expertWidth * copies,
         modules: ['moe', 'moe-activation'],
         source,
       },
-      { label: 'Expert outputs', bytesPerToken: 2 * input * copies, modules: ['moe'], source },
+      ...(plan.etp > 1
+        ? [
+            {
+              label: 'Rows of all expert-TP ranks before their outputs are reduced',
+              bytesPerToken: 2 * input * copies * plan.etp,
+              modules: ['moe'] as const,
+              source,
+            },
+          ]
+        : []),
       {
         label: 'Shared expert',
-        bytesPerToken: ((spec.gated ? 6 : 4) * spec.sharedWidth) / plan.tp,
+        bytesPerToken: (((spec.gated ? 4 : 2) + inputBytes) * spec.sharedWidth) / plan.tp,
         modules: ['moe', 'shared-experts'],
         source,
       },

@@ -27,6 +27,8 @@ export interface TensorContext {
   plan: Plan;
   /** Keys that a query may see: the whole sequence, whatever cp is. */
   seqLen: number;
+  /** Bytes of an element that only a matmul reads again in backward: 1 in an fp8 recipe. */
+  inputBytes: 1 | 2;
 }
 
 /** A tensor kept from forward to backward. */

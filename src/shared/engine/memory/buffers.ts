@@ -1,0 +1,127 @@
+/**
+ * What a rank needs beside states and kept activations: buffers of the split, workspaces of libraries, the process itself.
+ * Legend: s = seqLen, b = microBatchSize, h hidden, f width of the feed-forward part, t = tp. Source: MODEL §3.7.
+ */
+import { stackOf } from '../../layer-stack.ts';
+import type { LayerKind, Plan } from '../../schema/index.ts';
+import { GIB, MIB } from '../../units.ts';
+import type { Device, Problem } from '../problem.ts';
+import type { RankContent } from '../stages.ts';
+import { partParameters } from '../workload/parts/index.ts';
+import type { MemoryItem } from './items.ts';
+
+/** CUDA context and loaded kernels of one process. Source: MODEL §3.7, 0.5–0.9 GiB by version. */
+const CONTEXT_BYTES = 0.8 * GIB;
+/** Buffers of the collective library where there is more than one rank. Source: MODEL §3.7, 0.34–0.4 GiB a communicator set. */
+const COMMUNICATOR_BYTES = 0.6 * GIB;
+/** What the allocator reserves beyond what is allocated, as a share of that: blocks that no tensor fits into. Source: MODEL
+ * §3.7 (3–10 %); median of 40 runs of SimuMax on B200, 2.8–9.3 %. */
+const FRAGMENTATION_FRACTION = 0.05;
+const EXPANDABLE_FRAGMENTATION_FRACTION = 0.01;
+
+const SOURCE = 'docs/MODEL.md §3.7';
+
+const tokensOf = ({ workload }: Problem, { cp, microBatchSize }: Plan): number =>
+  (workload.seqLen / cp) * microBatchSize;
+
+function item(label: string, bytes: number, source = SOURCE): MemoryItem[] {
+  return bytes > 0 ? [{ category: 'workspace', label, bytes, source }] : [];
+}
+
+/**
+ * Workspaces that matmul libraries keep: cuBLAS one for the forward and one for the backward thread, Transformer Engine one
+ * of its own and four more for the streams of a grouped matmul.
+ * Source: PyTorch CublasHandlePool.cpp (32 MiB from Hopper on, 8.125 MiB before), Transformer Engine module/base.py
+ * (32 MiB from Hopper on, 4 MiB before; 4 streams); both agree with byte-exact peaks of Megatron-Core's tests to 1 MiB.
+ */
+const WORKSPACE_BYTES = {
+  recent: { cublas: 32 * MIB, engine: 32 * MIB },
+  older: { cublas: 8.125 * MIB, engine: 4 * MIB },
+};
+const GROUPED_STREAMS = 4;
+/** Parts before Hopper, by the curves that they have or borrow. */
+const OLDER_PARTS: ReadonlySet<string> = new Set(['a100-sxm', 'l40s']);
+
+export function matmulWorkspaces({ device, model }: Problem): MemoryItem[] {
+  const { cublas, engine } = WORKSPACE_BYTES[isRecent(device) ? 'recent' : 'older'];
+  const isGrouped = stackOf(model).kinds.some(({ ffn }) => ffn.type === 'moe');
+  return item('Workspaces of matmul libraries', 2 * cublas + engine * (1 + (isGrouped ? GROUPED_STREAMS : 0)));
+}
+
+const isRecent = ({ kernelCurves }: Device): boolean => !OLDER_PARTS.has(kernelCurves);
+
+/** Matrices of distinct shape that a layer's weight gradients have, in elements on one rank: of routed experts one. */
+function gradientShapes(problem: Problem, { tp, etp }: Plan, kinds: readonly LayerKind[]): number {
+  const shapes = new Map<string, number>();
+  const none = { type: 'none' } as const;
+  for (const { mixer, ffn } of kinds) {
+    const around = { norms: 0, parallel: false, otherParameters: 0 };
+    const parts = [
+      { spec: mixer, counts: partParameters({ mixer, ffn: none, ...around }, problem.model) },
+      { spec: ffn, counts: partParameters({ mixer: none, ffn, ...around }, problem.model) },
+    ];
+    for (const { spec, counts } of parts) {
+      const numExperts = spec.type === 'moe' ? spec.numExperts : 1;
+      shapes.set(JSON.stringify(spec), counts.sharded / tp + counts.replicated + counts.routed / numExperts / etp);
+    }
+  }
+  return [...shapes.values()].reduce((sum, size) => sum + size, 0);
+}
+
+/**
+ * Stand-ins for weight gradients: where matmuls add into the accumulated gradient themselves, autograd is handed a 16-bit
+ * tensor of each weight's shape, kept from step to step. Source: Transformer Engine get_dummy_wgrad (module/base.py).
+ */
+export function gradientStandIns(problem: Problem, plan: Plan, rank: RankContent): MemoryItem[] {
+  if (plan.sharding.zeroStage > 1 || problem.workload.weightBytesPerParameter > 2) return [];
+  const kinds = stackOf(problem.model).kinds.filter((_, kind) => (rank.counts[kind] ?? 0) > 0);
+  return item('16-bit stand-ins for weight gradients of one layer', 2 * gradientShapes(problem, plan, kinds));
+}
+
+/** Buffers of the exchange with the ranks of other experts: rows sent and received, forward and backward in turn. */
+export function expertBuffers(problem: Problem, plan: Plan): MemoryItem[] {
+  if (plan.ep === 1) return [];
+  const tokens = tokensOf(problem, plan) / (plan.sequenceParallel ? plan.tp : 1);
+  const widths = stackOf(problem.model).kinds.map(({ ffn }) =>
+    ffn.type === 'moe' ? ffn.expertsPerToken * (ffn.latentSize ?? problem.model.hiddenSize) : 0,
+  );
+  return item(
+    'Tokens sent to and received from experts',
+    2 * 2 * tokens * Math.max(0, ...widths),
+    'docs/MODEL.md §3.4',
+  );
+}
+
+/** Keys and values of other cp ranks that are there at once: all of them after an all-gather, two chunks in a ring. */
+export function contextBuffers(problem: Problem, plan: Plan): MemoryItem[] {
+  const { model } = problem;
+  if (plan.cp === 1 || plan.cpMethod === 'ulysses') return [];
+  const width = (2 * model.numKvHeads * model.headDim) / Math.min(plan.tp, model.numKvHeads);
+  const chunks = plan.cpMethod === 'all-gather' ? plan.cp : 2;
+  return item('Keys and values of other CP ranks', 2 * chunks * tokensOf(problem, plan) * width, 'docs/MODEL.md §3.4');
+}
+
+/** Tensors on their way between stages. */
+export function pipelineBuffers(problem: Problem, plan: Plan): MemoryItem[] {
+  if (plan.pp === 1) return [];
+  const boundary = 2 * tokensOf(problem, plan) * problem.model.hiddenSize;
+  return item('Pipeline send and receive buffers', (4 * boundary) / (plan.sequenceParallel ? plan.tp : 1));
+}
+
+/** What the process holds outside the framework's allocator, and what the allocator loses. */
+export function deviceItems(problem: Problem, plan: Plan, allocatedBytes: number): MemoryItem[] {
+  const share = plan.runtime.expandableSegments ? EXPANDABLE_FRAGMENTATION_FRACTION : FRAGMENTATION_FRACTION;
+  const fragmentation = item(
+    'Allocator fragmentation',
+    share * allocatedBytes,
+    `${share * 100} % of what is allocated (docs/MODEL.md §3.7)`,
+  );
+  const process = [
+    ...item('Device context', CONTEXT_BYTES),
+    ...item('Collective library', problem.network.numAccelerators > 1 ? COMMUNICATOR_BYTES : 0),
+  ];
+  return [
+    ...fragmentation.map((one) => ({ ...one, seenBy: 'reserved' as const })),
+    ...process.map((one) => ({ ...one, seenBy: 'device' as const })),
+  ];
+}

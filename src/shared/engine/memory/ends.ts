@@ -1,0 +1,94 @@
+/**
+ * The ends of the model: embedding output on the first stage; norm, head and loss on the last.
+ *
+ * Legend: T tokens of a micro-batch on the rank, h hidden, V padded vocabulary, t = tp. Bytes of the logits at the worst
+ * moment of the loss, per logit:
+ *   unfused    16-bit logits 2 and their fp32 copy 4, in which the softmax and its gradient are computed in place  6
+ *   compiled   the same with exponentials in a copy of their own, 4 more                                         10
+ *   in place   the gradient takes the place of the 16-bit logits                                                   2
+ *   chunked    as unfused, but of h/V of the tokens at a time
+ * In backward the 16-bit gradient of the logits (2) meets the head's weight gradient (2·V·h/t) before that is added to
+ * the accumulated one. The larger moment counts.
+ * Source: MODEL §3.5; Megatron-LM tensor_parallel/cross_entropy.py, fusions/fused_cross_entropy.py and layers.py (weight
+ * gradient of a linear layer); Transformer Engine cross_entropy.py; chunks as in Liger fused_linear_cross_entropy.py.
+ */
+import type { Plan } from '../../schema/index.ts';
+import type { Problem } from '../problem.ts';
+import type { RankContent } from '../stages.ts';
+import { paddedVocabSize } from '../workload/parameters.ts';
+import type { MemoryItem } from './items.ts';
+
+type Loss = 'unfused' | 'compiled' | 'inPlace' | 'chunked';
+/** Bytes per logit that the loss needs at its worst moment. */
+const LOSS_BYTES: Record<Loss, number> = { unfused: 6, compiled: 10, inPlace: 2, chunked: 6 };
+/** What backward keeps of a head computed earlier (multi-token prediction): its softmax, or its 16-bit logits. */
+const KEPT_LOSS_BYTES: Record<Loss, number> = { unfused: 4, compiled: 4, inPlace: 2, chunked: 0 };
+
+const LOSS_LABELS: Record<Loss, string> = {
+  unfused: 'Logits in 16-bit and fp32',
+  compiled: 'Logits in 16-bit and fp32, and their exponentials',
+  inPlace: 'Logits, overwritten by their gradient',
+  chunked: 'Logits of one chunk of tokens',
+};
+
+function lossOf({ runtime: { fusedCrossEntropy: fused } }: Plan): Loss {
+  if (typeof fused === 'string') return fused;
+  return fused ? 'inPlace' : 'unfused';
+}
+
+const tokensOf = ({ workload }: Problem, { cp, microBatchSize }: Plan): number =>
+  (workload.seqLen / cp) * microBatchSize;
+
+/** Activations of the ends that are kept for backward. */
+export function endItems(problem: Problem, plan: Plan, rank: RankContent, inFlight: number): MemoryItem[] {
+  const { model } = problem;
+  const tokens = tokensOf(problem, plan);
+  const width = model.hiddenSize / (plan.sequenceParallel ? plan.tp : 1);
+  const items: MemoryItem[] = [];
+  if (rank.hasEmbedding)
+    items.push({
+      category: 'activations',
+      label: 'Token ids and embedding output',
+      bytes: tokens * (8 + (2 + (model.dropout ? 1 : 0)) * width) * inFlight,
+      source: 'docs/MODEL.md §3.5',
+    });
+  if (rank.hasHead)
+    items.push({
+      category: 'activations',
+      label: 'Final norm and head inputs',
+      bytes: 4 * width * tokens,
+      source: 'Korthikanti et al. 2022 §4.3 (docs/MODEL.md §3.5)',
+    });
+  return items;
+}
+
+/** What computing the loss needs at once on the last stage, beyond what is kept anyway; empty elsewhere. */
+export function lossItems(problem: Problem, plan: Plan, rank: RankContent): MemoryItem[] {
+  if (!rank.hasHead) return [];
+  const { model } = problem;
+  const vocabulary = paddedVocabSize(model, plan.tp) / plan.tp;
+  const tokens = tokensOf(problem, plan);
+  const kind = lossOf(plan);
+  // chunks of so many tokens that their logits are no larger than the hidden states of all
+  const atOnce = kind === 'chunked' ? Math.min(tokens, (tokens * model.hiddenSize) / model.vocabSize) : tokens;
+  const logits = vocabulary * atOnce;
+  const weightGradient = 2 * vocabulary * model.hiddenSize;
+  const loss = LOSS_BYTES[kind] * logits;
+  const backward = 2 * logits + weightGradient;
+  const items: MemoryItem[] = [
+    {
+      category: 'workspace',
+      label: backward > loss ? 'Gradients of the logits and of the head' : LOSS_LABELS[kind],
+      bytes: Math.max(loss, backward),
+      source: 'docs/MODEL.md §3.5',
+    },
+  ];
+  if (rank.mtpLayers > 0)
+    items.push({
+      category: 'workspace',
+      label: 'Losses of further predicted tokens',
+      bytes: rank.mtpLayers * KEPT_LOSS_BYTES[kind] * logits,
+      source: 'docs/MODEL.md §3.5',
+    });
+  return items;
+}
