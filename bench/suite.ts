@@ -12,7 +12,7 @@ import {
   type Problem,
 } from '#shared/engine/index.ts';
 import { fullestStage } from '#shared/engine/memory/index.ts';
-import { firstBrokenRule } from '#shared/engine/rules.ts';
+import { firstBrokenRule } from '#shared/engine/rules/index.ts';
 import { planAt, spaceOf } from '#shared/engine/search/space.ts';
 import { StepModel } from '#shared/engine/step/index.ts';
 import { summarize } from '#shared/engine/summary.ts';

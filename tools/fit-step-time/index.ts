@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { quantile, summarizeErrors } from '../../src/shared/engine/calibration/statistics.ts';
 import { completePlan, toCalibration, toProblem, type Problem } from '../../src/shared/engine/index.ts';
 import type { KernelCurves } from '../../src/shared/engine/kernels/index.ts';
-import { firstBrokenRule } from '../../src/shared/engine/rules.ts';
+import { firstBrokenRule } from '../../src/shared/engine/rules/index.ts';
 import { StepModel } from '../../src/shared/engine/step/index.ts';
 import { parseRunsText, readRun } from '../../src/shared/formats/runs/index.ts';
 import {

@@ -2,6 +2,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { AppError, wireErrorOf, type WireError } from '#shared/errors.ts';
 import { appVersion } from '../app-paths.ts';
+import { cases, type CasesOptions } from './cases.ts';
 import { catalog } from './catalog.ts';
 import { gather, wholeNumber } from './common.ts';
 import { evaluate, type EvaluateOptions } from './evaluate.ts';
@@ -47,6 +48,13 @@ function addPlanning(program: Command, run: (command: () => Promise<number>) => 
     .option('--calibration <file>', 'calibration to use in place of the shipped one')
     .option('--json', 'print one JSON document')
     .action((file: string, options: ValidateOptions) => run(() => validate(terminal, file, options)));
+  program
+    .command('cases')
+    .description('judge configurations with a known outcome: fits, out of memory, refused, …')
+    .argument('<cases>', 'JSON file of cases')
+    .option('--wrong', 'list only those that are judged otherwise than they turned out')
+    .option('--json', 'print one JSON document')
+    .action((file: string, options: CasesOptions) => run(() => cases(terminal, file, options)));
 }
 
 function addFiles(program: Command, run: (command: () => Promise<number>) => Promise<void>, terminal: Terminal) {

@@ -34,6 +34,7 @@ import {
   type SearchProgress,
 } from '../jobs/index.ts';
 import { loadCatalog, readResource } from './catalog.ts';
+import { judgeCases, type CasesReport } from './cases/index.ts';
 import { validateRuns, type ValidationReport } from './validation.ts';
 
 export interface PlannerOptions {
@@ -142,6 +143,11 @@ export class Planner {
   /** Predicts measured runs (the text of a runs file). Throws AppError for a file that is none. */
   validate(text: string, what: string): ValidationReport {
     return validateRuns(parseRunsText(text, what), this.catalog, this.#engineCalibration);
+  }
+
+  /** Judges configurations with a known outcome (the text of a cases file). Throws AppError for a file that is none. */
+  cases(text: string, file: string): CasesReport {
+    return judgeCases(text, file, { presets: this.catalog, calibration: this.#engineCalibration });
   }
 
   search(scenario: Scenario, { top, onProgress }: SearchRequest): RunningSearch {

@@ -6,7 +6,7 @@ import { waterfallOf } from './explain/waterfall.ts';
 import { fullestStage, stageMemory } from './memory/index.ts';
 import { completePlan } from './plan.ts';
 import type { Problem } from './problem.ts';
-import { firstBrokenRule, violationsOf } from './rules.ts';
+import { firstBrokenRule, violationsOf } from './rules/index.ts';
 import { nearestValidPlan } from './search/nearest.ts';
 import { StepModel, type StepCost } from './step/index.ts';
 import { runTotals, stepFlops, summarize, verdictOf } from './summary.ts';

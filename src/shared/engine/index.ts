@@ -7,11 +7,14 @@ import type { SearchResult } from '../schema/index.ts';
 import type { Problem } from './problem.ts';
 import { mergeSlices as merge, type SliceResult } from './search/index.ts';
 
+export { meteredBytes, type MeteredBytes } from './allocator.ts';
 export { toCalibration, type Calibration } from './calibration/index.ts';
 export { quantile, summarizeErrors, type ErrorSummary } from './calibration/statistics.ts';
 export { evaluatePlan, type EvaluatedPlan } from './evaluate.ts';
+export { recipeLayout } from './layout.ts';
 export { completePlan, describePlan, planKey } from './plan.ts';
 export { toProblem, type Problem } from './problem.ts';
+export { brokenRules, type BrokenRule, type Consequence } from './rules/index.ts';
 export { countPlans, searchSlice, type SliceProgress, type SliceRequest, type SliceResult } from './search/index.ts';
 export { parameterCounts, problemTotals, type ProblemTotals } from './totals.ts';
 

@@ -81,6 +81,44 @@ export function balancedLayout(numLayers: number, pp: number, vpp: number): stri
   return `E${layers(perStage - 1)}|${middle}${layers(perStage - 1)}L`;
 }
 
+/** Megatron's text for stages of these many layers, with `mtpLayers` of multi-token prediction before the loss. */
+function layoutText(layers: readonly number[], mtpLayers: number): string {
+  const stages = layers.map((count) => (count === 0 ? '' : count === 1 ? 't' : `t*${count}`));
+  return `E${stages.join('|')}${'m'.repeat(mtpLayers)}L`;
+}
+
+/**
+ * The layout of a framework that deals layers out by itself: embedding and head counted as a layer each where that comes
+ * out even, else as evenly as it goes, with the longer stages first (torchtitan distributed/pipeline_parallel.py,
+ * DeepSpeed runtime/pipe/module.py). null where the layers divide anyway or do not fill the stages.
+ */
+export function spreadLayout(numLayers: number, numStages: number): string | null {
+  if (numLayers % numStages === 0 || numLayers < numStages) return null;
+  const balanced = balancedLayout(numLayers, numStages, 1);
+  if (balanced !== null) return balanced;
+  const [least, longer] = [Math.floor(numLayers / numStages), numLayers % numStages];
+  return layoutText(
+    Array.from({ length: numStages }, (_, stage) => least + Number(stage < longer)),
+    0,
+  );
+}
+
+/**
+ * The layout that recipes give to layers that do not divide: embedding and head as a layer each where that comes out even,
+ * else every stage full but the last ones, which leave room for multi-token prediction and the loss (Megatron-Bridge,
+ * recipes of DeepSeek-V3 and Kimi-K2). null where the layers divide anyway.
+ */
+export function recipeLayout(numLayers: number, mtpLayers: number, numStages: number): string | null {
+  if (numLayers % numStages === 0 || numStages < 2) return null;
+  const balanced = mtpLayers === 0 ? balancedLayout(numLayers, numStages, 1) : null;
+  if (balanced !== null) return balanced;
+  const full = Math.ceil(numLayers / numStages);
+  return layoutText(
+    Array.from({ length: numStages }, (_, stage) => Math.max(0, Math.min(full, numLayers - stage * full))),
+    mtpLayers,
+  );
+}
+
 /** The layout that the search plans with: null for even, a text for balanced ends, undefined where neither divides. */
 export function layoutFor(numLayers: number, pp: number, vpp: number): string | null | undefined {
   if (numLayers % (pp * vpp) === 0) return null;

@@ -1,14 +1,10 @@
 /** Plans: completing a partial one with the framework's defaults, naming it, comparing it. */
 import type { Plan, PlanInput } from '../schema/index.ts';
 import type { Problem } from './problem.ts';
+import { frameworkDefaults, MODERN_STACK_YEAR } from './framework-defaults.ts';
 import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
 
 type Recompute = Plan['recompute'];
-
-/** Year from which stacks run flash attention, a distributed optimizer and overlapped reductions unless told otherwise. */
-const MODERN_STACK_YEAR = 2023;
-/** Year of sequence parallelism (Korthikanti et al. 2022). */
-const SEQUENCE_PARALLEL_YEAR = 2022;
 
 /** Selective recomputation that names no module means core attention; the other modes have no modules. */
 function completeRecompute({ mode = 'none', modules = [], layersPerStage = null }: Partial<Recompute> = {}): Recompute {
@@ -32,23 +28,24 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
   const pp = input.pp ?? 1;
   const cp = input.cp ?? 1;
   const vpp = input.vpp ?? defaultChunks(input.schedule?.name);
+  const family = frameworkDefaults(problem, { tp, pp, vpp });
   const dp = input.dp ?? Math.max(1, Math.floor(problem.network.numAccelerators / (tp * pp * cp)));
   return {
     tp,
     pp,
     cp,
     ep: input.ep ?? 1,
-    etp: input.etp ?? 1,
+    etp: input.etp ?? family.etp,
     dp,
     vpp,
     microBatchSize: input.microBatchSize ?? 1,
-    sequenceParallel: input.sequenceParallel ?? (tp > 1 && stackYear >= SEQUENCE_PARALLEL_YEAR),
+    sequenceParallel: input.sequenceParallel ?? family.sequenceParallel,
     schedule: { name: vpp > 1 ? 'interleaved-1f1b' : '1f1b', groupSize: null, ...input.schedule },
     recompute: completeRecompute(input.recompute),
     sharding: {
-      zeroStage: isModern ? 1 : 0,
+      zeroStage: family.zeroStage,
       group: cp > 1 ? 'dp-cp' : 'dp',
-      reshardAfterForward: true,
+      reshardAfterForward: family.reshardAfterForward,
       ...input.sharding,
     },
     cpMethod: input.cpMethod ?? 'ring',
@@ -61,10 +58,10 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
       ...input.overlap,
     },
     offload: { optimizer: 0, weights: 0, activations: 0, ...input.offload },
-    layout: input.layout ?? null,
+    layout: input.layout ?? family.layout,
     rankOrder: input.rankOrder ?? 'tp-cp-ep-dp-pp',
     runtime: {
-      fusedCrossEntropy: isModern,
+      fusedCrossEntropy: family.fusedCrossEntropy,
       cudaGraphs: 'none',
       expertDispatcher: 'alltoall',
       expandableSegments: false,

@@ -4,6 +4,7 @@
  */
 import type { Accelerator, Constraints, Model, PlanInput, Scenario } from '../schema/index.ts';
 import type { Calibration } from './calibration/index.ts';
+import type { RuleFamily } from './family.ts';
 import {
   assumedOf,
   toDevice,
@@ -33,8 +34,15 @@ export interface Workload {
   stackYear: number;
 }
 
+/** Whose rules and defaults hold. */
+export interface Framework {
+  family: RuleFamily;
+  version: string | null;
+}
+
 export interface Problem {
   model: Model;
+  framework: Framework;
   device: Device;
   network: Network;
   host: Host;
@@ -104,6 +112,7 @@ export function toProblem(
   const device = toDevice(accelerator, cluster, compute, calibration);
   return {
     model,
+    framework: job.framework,
     device,
     network: toNetwork(cluster, accelerator),
     host: toHost(cluster, accelerator),

@@ -60,7 +60,7 @@ export const jobGroups: readonly FieldGroup[] = [
         path: 'job.framework.family',
         kind: 'choice',
         label: 'Framework',
-        choices: choices(['megatron-lm', 'Megatron-LM']),
+        choices: choices(['megatron-lm', 'Megatron-LM'], ['fsdp', 'FSDP (torchtitan)'], ['deepspeed', 'DeepSpeed']),
         help: 'Its rules and defaults hold for every plan.',
       },
       {

@@ -13,7 +13,7 @@ import {
   type SliceResult,
 } from '../index.ts';
 import { balancedLayout } from '../layout.ts';
-import { violationsOf } from '../rules.ts';
+import { violationsOf } from '../rules/index.ts';
 import { choicesArbitrary } from '../testing/arbitraries.ts';
 import { exampleProblem, problemOf, type Choices } from '../testing/problems.ts';
 

@@ -9,7 +9,7 @@ import { formatBytes } from '../../units.ts';
 import { fullestStage } from '../memory/index.ts';
 import { completePlan, describePlan } from '../plan.ts';
 import type { Problem } from '../problem.ts';
-import { firstBrokenRule } from '../rules.ts';
+import { firstBrokenRule } from '../rules/index.ts';
 import { StepModel } from '../step/index.ts';
 import { summarize, verdictOf } from '../summary.ts';
 import { byStepTime, insertBest, insertFrontier, meetsConstraints, mergeCell, orderOf } from './collect.ts';

@@ -4,7 +4,7 @@ import { divisorsOf } from '../divisors.ts';
 import { layoutFor } from '../layout.ts';
 import { planKey } from '../plan.ts';
 import type { Problem } from '../problem.ts';
-import { firstBrokenRule } from '../rules.ts';
+import { firstBrokenRule } from '../rules/index.ts';
 import { chunksOf, mostStages } from './space.ts';
 import { isPlannedSchedule } from '../pipeline/schedules/index.ts';
 

@@ -4,7 +4,7 @@ import type { Plan, PlanInput } from '../../schema/index.ts';
 import { divisorsOf } from '../divisors.ts';
 import { layoutFor } from '../layout.ts';
 import { completePlan, type Problem } from '../index.ts';
-import { firstBrokenRule } from '../rules.ts';
+import { firstBrokenRule } from '../rules/index.ts';
 import { problemOf, type Choices } from './problems.ts';
 
 const expertsOf = (numExperts: number) => ({

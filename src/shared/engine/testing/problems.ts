@@ -52,6 +52,7 @@ export interface Choices {
   tokens?: number | null;
   precision?: Partial<Scenario['job']['precision']>;
   version?: string | null;
+  family?: Scenario['job']['framework']['family'];
   constraints?: Partial<Scenario['constraints']>;
   objective?: Scenario['objective'];
   plan?: Scenario['plan'];
@@ -102,7 +103,7 @@ export function scenarioOf(choices: Choices): Scenario {
         optimizer: 'adam-fp32',
         ...choices.precision,
       },
-      framework: { family: 'megatron-lm', version: choices.version ?? null },
+      framework: { family: choices.family ?? 'megatron-lm', version: choices.version ?? null },
     },
     constraints: {
       headroomFraction: 0.08,

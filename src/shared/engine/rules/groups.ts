@@ -1,13 +1,10 @@
 /** Rules about groups of ranks: sizes that degrees must divide, experts, context parallelism, sharding, recomputed layers. */
-import { stackOf } from '../layer-stack.ts';
-import type { Model, Plan } from '../schema/index.ts';
-import { divisorsOf } from './divisors.ts';
-import type { Problem } from './problem.ts';
-import { degreeRule, type Rule } from './rule.ts';
-import { splitSizes, type SplitSize } from './workload/parts/index.ts';
-
-export const tpCandidates = (problem: Problem) =>
-  divisorsOf(problem.network.numAccelerators).filter((tp) => tp <= problem.network.scaleUpDomainSize);
+import { stackOf } from '../../layer-stack.ts';
+import type { Model, Plan } from '../../schema/index.ts';
+import { divisorsOf } from '../divisors.ts';
+import type { Problem } from '../problem.ts';
+import { degreeRule, tpCandidates, type Rule } from './rule.ts';
+import { splitSizes, type SplitSize } from '../workload/parts/index.ts';
 
 /** Sizes of the model's layers that a degree must divide, each told in words (workload/parts). */
 function sizeRule(
@@ -139,7 +136,7 @@ const shardingRules: Rule[] = [
 
 const sizeRules: Rule[] = [
   sizeRule('heads-divide-tp', 'tp', tpCandidates),
-  sizeRule('kv-heads-divide-tp', 'tp', tpCandidates),
+  // key/value heads: see heads.ts
   sizeRule('ffn-divides-tp', 'tp', tpCandidates),
   sizeRule('groups-divide-tp', 'tp', tpCandidates),
 ];
