@@ -20,7 +20,9 @@ const moe = {
 function asked(family: RuleFamily, choices: Choices, input: PlanInput) {
   const base = problemOf(choices);
   const problem = { ...base, framework: { ...base.framework, family } };
-  return { problem, plan: completePlan(problem, input) };
+  const plan = completePlan(problem, input);
+  // a layout that is named stays, "none" included: completing would fill the framework's own in
+  return { problem, plan: input.layout === undefined ? plan : { ...plan, layout: input.layout } };
 }
 
 function broken(family: RuleFamily, choices: Choices, input: PlanInput) {
@@ -41,6 +43,14 @@ const table: Row[] = [
     /only from 0\.16 on/,
   ],
   ['stages-need-layers', 'pp', 'fsdp', { model: { numLayers: 4 } }, { pp: 8 }, /8 stages, but only 4 layers/],
+  [
+    'layers-need-layout',
+    'layout',
+    'fsdp',
+    { model: { numLayers: 7 } },
+    { pp: 2, layout: null },
+    /7 layers do not divide over pp·vpp = 2/,
+  ],
   [
     'fsdp-excludes-pipeline',
     'sharding.zeroStage',

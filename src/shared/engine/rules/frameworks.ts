@@ -3,13 +3,13 @@ import { deepspeedRules } from './deepspeed.ts';
 import { fsdpRules } from './fsdp.ts';
 import { kvHeadsDivideTp } from './heads.ts';
 import { megatronRules } from './megatron.ts';
-import { stagesNeedLayers } from './pipeline-depth.ts';
+import { pipelineDepthRules } from './pipeline-depth.ts';
 import type { Rule } from './rule.ts';
 import { servingRules } from './serving.ts';
 
 export const frameworkRules: readonly Rule[] = [
   kvHeadsDivideTp,
-  stagesNeedLayers,
+  ...pipelineDepthRules,
   ...megatronRules,
   ...fsdpRules,
   ...deepspeedRules,
