@@ -266,6 +266,11 @@ describe('the rest', () => {
           "--data-dir",
           "--help",
         ],
+        "cases": [
+          "--wrong",
+          "--json",
+          "--help",
+        ],
         "catalog": [
           "--json",
           "--help",
