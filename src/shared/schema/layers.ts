@@ -86,6 +86,21 @@ const linearAttention = z.strictObject({
   headDim: size,
 });
 
+/** Kimi delta attention: the gated delta rule with a decay per channel, from low-rank gates. */
+const kimiDelta = z.strictObject({
+  type: z.literal('kimi-delta'),
+  numHeads: size,
+  headDim: size,
+  convKernel: size,
+});
+
+/** A gated convolution over the last few tokens (LFM2). */
+const shortConv = z.strictObject({
+  type: z.literal('short-conv'),
+  kernel: size,
+  bias: z.boolean().default(false),
+});
+
 const none = z.strictObject({ type: z.literal('none') });
 
 export const mixerSchema = z.discriminatedUnion('type', [
@@ -95,6 +110,8 @@ export const mixerSchema = z.discriminatedUnion('type', [
   mamba1,
   gatedDelta,
   linearAttention,
+  kimiDelta,
+  shortConv,
   none,
 ]);
 export type Mixer = z.infer<typeof mixerSchema>;

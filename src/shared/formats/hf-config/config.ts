@@ -3,6 +3,7 @@
  * thing. Reading a field under all its names warns where two of them disagree.
  */
 import { AppError } from '../../errors.ts';
+import { absentDefaults } from './class-defaults.ts';
 
 type Json = Record<string, unknown>;
 
@@ -45,15 +46,28 @@ export class ConfigReader {
   readonly root: Json;
   /** The language model's own fields, over those of the file. */
   readonly text: Json;
+  /** Whether the language model's fields stand inside those of a multimodal model. */
+  readonly isNested: boolean;
   readonly warnings: string[] = [];
   readonly assumed: string[] = [];
+  /** What the class takes where the file is silent. */
+  readonly #defaults: Json;
 
   constructor(root: Json) {
     this.root = root;
     const nested = nestedPaths
       .map((path) => path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), root))
       .find(isObject);
-    this.text = nested ?? root;
+    const own = nested ?? root;
+    this.#defaults = absentDefaults(this.#architectureOf(own), own);
+    this.text = { ...this.#defaults, ...own };
+    this.isNested = nested !== undefined;
+  }
+
+  #architectureOf(text: Json): string {
+    const architectures = text.architectures ?? this.root.architectures;
+    const first: unknown = Array.isArray(architectures) ? architectures[0] : undefined;
+    return typeof first === 'string' ? first : '';
   }
 
   /** Adds a warning once. */
@@ -61,18 +75,12 @@ export class ConfigReader {
     if (!this.warnings.includes(text)) this.warnings.push(text);
   }
 
-  get isNested(): boolean {
-    return this.text !== this.root;
-  }
-
   /** `model_type` of the language model, and the class that loads the file. */
   get names(): { modelType: string; architecture: string } {
-    const { architectures } = this.text.architectures === undefined ? this.root : this.text;
-    const first: unknown = Array.isArray(architectures) ? architectures[0] : undefined;
     const type = this.text.model_type ?? this.root.model_type;
     return {
       modelType: typeof type === 'string' ? type : '',
-      architecture: typeof first === 'string' ? first : '',
+      architecture: this.#architectureOf(this.text),
     };
   }
 
@@ -83,6 +91,7 @@ export class ConfigReader {
       return value === undefined || value === null ? [] : [{ name, value }];
     });
     const [first, ...others] = found;
+    if (first !== undefined && Object.hasOwn(this.#defaults, first.name)) this.#assume(first.name, first.value);
     const differing = others.find(({ value }) => typeof value === 'number' && value !== first?.value);
     if (first !== undefined && differing !== undefined)
       this.warn(
@@ -112,9 +121,13 @@ export class ConfigReader {
   orDefault(fallback: number, ...names: string[]): number {
     const value = this.number(...names);
     if (value !== null) return value;
-    const text = `${names[0] ?? ''}: ${fallback} (the class's default)`;
-    if (!this.assumed.includes(text)) this.assumed.push(text);
+    this.#assume(names[0] ?? '', fallback);
     return fallback;
+  }
+
+  #assume(name: string, value: unknown): void {
+    const text = `${name}: ${JSON.stringify(value)} (the class's default)`;
+    if (!this.assumed.includes(text)) this.assumed.push(text);
   }
 
   flag(fallback: boolean, ...names: string[]): boolean {

@@ -122,7 +122,27 @@ const stablelm: Read = (config) => ({
   qkvBias: config.flag(false, 'use_qkv_bias'),
   parallel: config.flag(false, 'use_parallel_residual'),
   norms: config.flag(false, 'use_parallel_residual') ? 1 : 2,
+  // every head has a scale of its own
+  qkNorm: config.flag(false, 'qk_layernorm') ? 'full' : 'none',
 });
+
+const seedOss: Read = (config) => ({
+  ...llama,
+  name: 'Seed-OSS',
+  qkvBias: config.flag(true, 'attention_bias'),
+  outputBias: config.flag(false, 'attention_out_bias'),
+  ffnBias: config.flag(false, 'mlp_bias'),
+});
+
+/** One flag for the biases of all linear maps (ERNIE 4.5), or of all four in attention (InternLM). */
+const ernie: Read = (config) => {
+  const bias = config.flag(false, 'use_bias');
+  return { ...llama, name: 'ERNIE 4.5', tied: true, qkvBias: bias, outputBias: bias, ffnBias: bias };
+};
+const internLm: Read = (config) => {
+  const bias = config.flag(false, 'bias');
+  return { ...llama, name: 'InternLM', qkvBias: config.flag(bias, 'qkv_bias'), outputBias: bias };
+};
 
 const gptNeox: Read = (config) => {
   const bias = config.flag(true, 'attention_bias');
@@ -161,13 +181,29 @@ const table: readonly (readonly [RegExp, Read])[] = [
       headBias: true,
     }),
   ],
+  [
+    /^CodeGen/i,
+    () => ({
+      ...gpt,
+      name: 'CodeGen',
+      positions: 'rotary',
+      norms: 1,
+      parallel: true,
+      tied: false,
+      qkvBias: false,
+      outputBias: false,
+      headBias: true,
+    }),
+  ],
   [/^GPTNeoX/i, gptNeox],
+  [/^GPTNeo/i, () => ({ ...gpt, name: 'GPT-Neo', qkvBias: false })],
   [/^Bloom/i, () => ({ ...gpt, name: 'BLOOM', positions: 'alibi', embeddingNorm: true })],
   [
     /^OPT/i,
     (config) => ({
       ...gpt,
       name: 'OPT',
+      normalization: config.flag(true, 'layer_norm_elementwise_affine') ? 'layernorm' : 'layernorm-plain',
       qkvBias: config.flag(true, 'enable_bias'),
       outputBias: config.flag(true, 'enable_bias'),
       ffnBias: config.flag(true, 'enable_bias'),
@@ -213,30 +249,30 @@ const table: readonly (readonly [RegExp, Read])[] = [
   [/^Gemma4/i, gemma('Gemma 4', 4, 'head')],
   [/^Gemma/i, gemma('Gemma', 2, 'none')],
   [
-    /^Glm4Moe|^GlmMoe(?!Dsa)/i,
+    /^Glm4Moe(?!Lite)|^GlmMoe(?!Dsa)/i,
     (config) => ({ ...glm(config), name: 'GLM-4.5', qkNorm: config.flag(false, 'use_qk_norm') ? 'head' : 'none' }),
   ],
-  [/^Glm4/i, (config) => ({ ...glm(config), norms: 4 })],
+  [/^Glm4(?!Moe)/i, (config) => ({ ...glm(config), norms: 4 })],
   [/^Glm(?!Moe)/i, glm],
   [/^Qwen2|^MiMoForCausalLM|^Qwen1/i, qwen2],
   [/^Qwen3|^MiMoV2(?!Flash)/i, qwen3],
   [
     /^(OLMo|hf_olmo|Olmo)(ForCausalLM|ModelForCausalLM)?$/i,
     (config) => ({
-      ...llama,
+      ...withAttentionBias(llama, config),
       name: 'OLMo',
       normalization: 'layernorm-plain',
       tied: config.flag(false, 'weight_tying'),
     }),
   ],
-  [/^Olmo[23]/i, () => ({ ...llama, name: 'OLMo 2', qkNorm: 'full' })],
-  [/^Olmoe/i, () => ({ ...llama, name: 'OLMoE', qkNorm: 'full' })],
+  [/^Olmo[23]/i, (config) => ({ ...withAttentionBias(llama, config), name: 'OLMo 2', qkNorm: 'full' })],
+  [/^Olmoe|^FlexOlmo/i, (config) => ({ ...withAttentionBias(llama, config), name: 'OLMoE', qkNorm: 'full' })],
   [
     /^MiniMaxM2/i,
     (config) => ({ ...llama, name: 'MiniMax-M2', qkNorm: config.flag(true, 'use_qk_norm') ? 'full' : 'none' }),
   ],
   [/^MiniMax/i, () => ({ ...llama, name: 'MiniMax-01' })],
-  [/^GptOss/i, () => ({ ...llama, name: 'gpt-oss', qkvBias: true, outputBias: true })],
+  [/^GptOss/i, (config) => withAttentionBias({ ...llama, name: 'gpt-oss', qkvBias: true, outputBias: true }, config)],
   [/^Llama4/i, (config) => ({ ...withAttentionBias(llama, config), name: 'Llama 4' })],
   [
     /^FalconMamba|^Mamba2?(ForCausalLM|Model)?$/i,
@@ -250,7 +286,7 @@ const table: readonly (readonly [RegExp, Read])[] = [
   ],
   [/^NemotronH/i, () => ({ ...llama, name: 'Nemotron-H', norms: 1, gated: false })],
   [
-    /^(Deepseek|DeepSeek|Kimi|GlmMoeDsa)/i,
+    /^(Deepseek|DeepSeek|Kimi(?!Linear)|GlmMoeDsa|Glm4MoeLite)/i,
     (config) => ({
       ...llama,
       name: 'DeepSeek',
@@ -262,8 +298,20 @@ const table: readonly (readonly [RegExp, Read])[] = [
     /^(Mixtral|Grok|Mistral|Ministral|MiMoV2Flash|Step3p|Jamba)/i,
     (config) => ({ ...llama, name: config.names.architecture.replace(/(Model)?For.*$/, '') }),
   ],
+  [/^Helium/i, (config) => ({ ...withAttentionBias(llama, config), name: 'Helium', outputBias: false })],
+  [/^Seed/i, seedOss],
+  [/^Ernie4_?5/i, ernie],
+  [/^InternLM/i, internLm],
+  [/^SmolLM3/i, (config) => ({ ...withAttentionBias(llama, config), name: 'SmolLM3', tied: true })],
+  [/^Exaone4|^ExaoneMoe/i, () => ({ ...llama, name: 'EXAONE 4', qkNorm: 'head' })],
+  [/^Dots1/i, (config) => ({ ...withAttentionBias(llama, config), name: 'dots.llm1', qkNorm: 'head' })],
+  [/^HunYuan/i, (config) => ({ ...withAttentionBias(llama, config), name: 'Hunyuan', qkNorm: 'head' })],
+  [/^Apertus/i, (config) => ({ ...withAttentionBias(llama, config), name: 'Apertus', gated: false, qkNorm: 'head' })],
+  [/^Arcee/i, (config) => ({ ...withAttentionBias(llama, config), name: 'Arcee', gated: false })],
+  [/^Lfm2/i, () => ({ ...llama, name: 'LFM2', tied: true, qkNorm: 'head' })],
+  [/^KimiLinear/i, () => ({ ...llama, name: 'Kimi Linear' })],
   [
-    /^(Llama|DeciLM|Yi|InternLM|SmolLM|Granite|Arcee|Exaone|Baichuan|Apertus|Seed)/i,
+    /^(Llama|DeciLM|Yi|SmolLM|Granite|Exaone|Baichuan|Bamba|MiniCPM3|Cwm)/i,
     (config) => withAttentionBias(llama, config),
   ],
 ];
@@ -274,19 +322,56 @@ const notCovered: readonly (readonly [RegExp, string])[] = [
     /^DeepseekV4/i,
     'DeepSeek-V4: attention over compressed keys and mixed residual streams are not among the layer kinds',
   ],
-  [/^KimiK3|^KimiLinear/i, 'Kimi delta attention and residual attention are not among the layer kinds'],
+  [/^KimiK3/i, 'Kimi-K3: attention over residual streams is not among the layer kinds'],
   [/^MiniMaxM3/i, 'MiniMax-M3: block-sparse attention with an index branch is not among the layer kinds'],
+  [/^FalconH1|^Hymba/i, 'attention and state-space heads side by side in one layer are not among the layer kinds'],
+  [/^Zamba/i, 'Zamba: blocks that share one set of weights are not among the layer kinds'],
+  [/^RecurrentGemma|^Griffin/i, 'gated linear recurrences (RG-LRU) are not among the layer kinds'],
+  [/^Gemma3n/i, 'Gemma 3n: alternating updates and per-layer embeddings are not among the layer kinds'],
+  [
+    /^(LongcatFlash|JetMoe|Zaya|Afmoe|NanoChat|Persimmon|BitNet|DiffLlama|OlmoHybrid|Doge|XGLM|Moshi|Emu3|Arctic|Snowflake)/,
+    'layers of this class differ from the layer kinds in ways that this reader does not know',
+  ],
+  [/^(Rwkv|xLSTM|RetNet)/i, 'this recurrence is not among the layer kinds'],
+  [
+    /^(T5|MT5|UMT5|Bart|MBart|Pegasus|Marian|M2M100|Nllb|Switch|LongT5|Whisper|Blenderbot|Prophet|LED)/i,
+    'a model of encoder and decoder is not among the layer kinds; only decoders are planned',
+  ],
+  [
+    /^(Bert|Roberta|XLMRoberta|Camembert|Electra|Deberta|Albert|DistilBert|ModernBert|Longformer|BigBird|NomicBert|ViT|Clip|CLIP|Siglip|Wav2Vec|Hubert)/,
+    'an encoder is not among the layer kinds; only decoders are planned',
+  ],
 ];
+
+/** Keys of structures that a Llama-style reading of an unknown class would lose without a word. */
+const strange =
+  /^(mamba_|ssm_|rwkv|lru_|rnn_|kda_|linear_attn_config|linear_num_|altup_|laurel_|conv_L_cache|hc_mult|is_encoder_decoder$|num_decoder_layers|block_types|attn_layer_indices)/;
+
+/** Why a class cannot be read; the outer class of a multimodal file counts too. */
+function uncoveredReason(config: ConfigReader, names: readonly string[]): string | null {
+  if ((config.number('hidden_size_per_layer_input') ?? 0) > 0)
+    return 'embeddings of their own for every layer (hidden_size_per_layer_input) are not among the layer kinds';
+  const outer = config.root.architectures;
+  const all = [...names, ...(Array.isArray(outer) ? outer.map(String) : [])];
+  return notCovered.find(([pattern]) => all.some((name) => pattern.test(name)))?.[1] ?? null;
+}
 
 /** The family of a configuration. `uncovered` says why it cannot be read; a class nobody knows is read as Llama. */
 export function familyOf(config: ConfigReader): { family: Family; uncovered: string | null; isKnown: boolean } {
   const { architecture, modelType } = config.names;
   const names = [architecture, modelType.replaceAll('_', '')].filter((name) => name !== '');
+  const reason = uncoveredReason(config, names);
+  if (reason !== null) return { family: llama, uncovered: reason, isKnown: true };
   for (const name of names) {
-    const reason = notCovered.find(([pattern]) => pattern.test(name));
-    if (reason !== undefined) return { family: llama, uncovered: reason[1], isKnown: true };
     const found = table.find(([pattern]) => pattern.test(name));
     if (found !== undefined) return { family: found[1](config), uncovered: null, isKnown: true };
   }
+  const key = Object.keys(config.text).find((name) => strange.test(name) && Boolean(config.text[name]));
+  if (key !== undefined)
+    return {
+      family: llama,
+      uncovered: `the class ${architecture || modelType} is not known, and what its ${key} describes is not among the layer kinds`,
+      isKnown: false,
+    };
   return { family: withAttentionBias(llama, config), uncovered: null, isKnown: false };
 }

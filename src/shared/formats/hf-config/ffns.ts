@@ -25,20 +25,29 @@ const TOP_K = [
 const EXPERT_WIDTH_IS_INTERMEDIATE =
   /^(Mixtral|Grok1|Grok|OLMoE|MiniMax|gpt-oss|Phi-3.5-MoE|Llama 4|Jamba|GraniteMoe|Granitemoe)/i;
 
+/** LFM2 takes two thirds of what its file gives, times a factor, up to a multiple. */
+function lfm2Width(config: ConfigReader, given: number): number {
+  if (!config.flag(true, 'block_auto_adjust_ff_dim')) return given;
+  const factor = config.number('block_ffn_dim_multiplier') ?? 1;
+  const multiple = config.number('block_multiple_of') ?? 256;
+  return multiple * Math.ceil(Math.trunc(factor * Math.trunc((2 * given) / 3)) / multiple);
+}
+
 function denseWidth(config: ConfigReader, family: Family, hiddenSize: number): number {
   // OLMo-1 gives gate and up together
   const both = config.number('mlp_hidden_size');
   if (both !== null) return family.gated ? both / 2 : both;
+  // where dense layers have a width of their own, intermediate_size is an expert's
+  const dense = config.number('intermediate_size_mlp', 'dense_intermediate_size');
+  if (dense !== null) return dense;
   const given = config.number(
-    'intermediate_size_mlp',
-    'dense_intermediate_size',
     'intermediate_size',
     'n_inner',
     'ffn_dim',
     'ffn_hidden_size',
     'ffn_config.ffn_hidden_size',
   );
-  if (given !== null) return given;
+  if (given !== null) return family.name === 'LFM2' ? lfm2Width(config, given) : given;
   const ratio = config.number('expansion_ratio', 'mlp_ratio');
   if (ratio !== null) return ratio * hiddenSize;
   if (family.ffnRatio === null) return config.need('width of the feed-forward part', 'intermediate_size');
@@ -63,7 +72,7 @@ function expertsOf(config: ConfigReader, family: Family): FfnOf<'moe'> | null {
     sharedWidth: sharedWidth(config, family, expertWidth),
     sharedGate,
     latentSize: config.number('moe_latent_size', 'routed_expert_hidden_size'),
-    routerBias: family.name === 'gpt-oss',
+    routerBias: family.name === 'gpt-oss' || family.name === 'ERNIE 4.5',
   };
 }
 
@@ -77,7 +86,10 @@ function sharedWidth(config: ConfigReader, family: Family, expertWidth: number):
     'shared_intermediate_size',
   );
   if (width !== null) return width;
-  return (config.number('n_shared_experts', 'num_shared_experts', 'moe_num_shared_experts') ?? 0) * expertWidth;
+  return (
+    (config.number('n_shared_experts', 'num_shared_experts', 'moe_num_shared_experts', 'num_shared_expert') ?? 0) *
+    expertWidth
+  );
 }
 
 /** Whether a layer has experts, by whichever of the families' patterns the file uses. */
@@ -93,8 +105,8 @@ function isExpertLayer(config: ConfigReader, layer: number): boolean {
   const period = config.number('expert_layer_period');
   if (period !== null) return layer % period === (config.number('expert_layer_offset') ?? 0);
   const first = config.number('first_k_dense_replace', 'moe_layer_start_index') ?? 0;
-  if (layer < first) return false;
-  const step = config.number('decoder_sparse_step', 'interleave_moe_layer_step');
+  if (layer < first || layer > (config.number('moe_layer_end_index') ?? layer)) return false;
+  const step = config.number('decoder_sparse_step', 'interleave_moe_layer_step', 'moe_layer_interval');
   if (step !== null) return step > 0 && (layer + 1) % step === 0;
   const every = typeof frequency === 'number' ? frequency : 1;
   return layer % every === 0;
@@ -107,7 +119,7 @@ const blockWords: Readonly<Record<string, 'moe' | 'dense'>> = { moe: 'moe', mlp:
 function onlyPart(config: ConfigReader, layer: number): 'moe' | 'dense' | 'none' | null {
   const pattern = config.string('hybrid_override_pattern');
   if (pattern !== null) return blockLetters[pattern.replaceAll('|', '').charAt(layer)] ?? 'none';
-  const types = config.list('layers_block_type');
+  const types = config.list('layers_block_type', 'layer_types');
   if (types !== null && types.some((type) => type === 'moe' || type === 'mlp'))
     return blockWords[String(types[layer])] ?? 'none';
   return null;

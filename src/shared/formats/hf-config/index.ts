@@ -44,7 +44,7 @@ function numLayersOf(config: ConfigReader): number {
     return pattern.replaceAll('|', '').split('/')[0]?.length ?? 0;
   const blocks = config.list('layers_block_type', 'block_configs');
   if (blocks !== null && !config.has('num_hidden_layers')) return blocks.length;
-  return config.need('number of layers', 'num_hidden_layers', 'n_layer', 'n_layers');
+  return config.need('number of layers', 'num_hidden_layers', 'n_layer', 'n_layers', 'num_layers');
 }
 
 /** Short name of a kind, for patterns that people read. */
@@ -56,6 +56,8 @@ function kindName({ mixer, ffn }: LayerKind): string {
     mamba2: 'mamba2',
     'gated-delta': 'gated-delta',
     'linear-attention': 'linear',
+    'kimi-delta': 'kimi-delta',
+    'short-conv': 'conv',
     none: '',
   };
   const ffnName = ffn.type === 'moe' ? 'experts' : ffn.type === 'dense' ? 'dense' : '';
@@ -214,7 +216,10 @@ function describe(config: ConfigReader, family: Family, name: string): Model {
 }
 
 function tiedOf(config: ConfigReader, family: Family): boolean {
-  const own = config.text.tie_word_embeddings ?? config.root.tie_word_embeddings;
+  const own = config.any('tie_word_embeddings');
+  const outer = config.root.tie_word_embeddings;
+  // of a multimodal file the outer flag is the one that its class goes by
+  if (config.isNested && typeof outer === 'boolean') return outer;
   if (typeof own === 'boolean') return own;
   config.assumed.push(`tie_word_embeddings: ${family.tied} (the class's default)`);
   return family.tied;

@@ -4,7 +4,7 @@ import type { Mixer, MixerOf } from '../../schema/index.ts';
 import type { ConfigReader } from './config.ts';
 import type { Family } from './families.ts';
 
-const HEADS = ['num_attention_heads', 'n_head', 'n_heads'] as const;
+const HEADS = ['num_attention_heads', 'n_head', 'n_heads', 'num_heads'] as const;
 
 /** Key/value heads, with the traps of multi-query flags. */
 function kvHeads(config: ConfigReader, family: Family, numHeads: number): number {
@@ -49,23 +49,30 @@ export function attentionOf(config: ConfigReader, family: Family, hiddenSize: nu
     qkvBias: family.qkvBias,
     outputBias: family.outputBias,
     qkNorm: family.qkNorm,
-    outputGate: config.flag(/^Qwen3Next/.test(config.names.architecture), 'attn_output_gate', 'attention_output_gate'),
+    outputGate: config.flag(
+      /^Qwen3(Next|_5)/.test(config.names.architecture),
+      'attn_output_gate',
+      'attention_output_gate',
+    ),
     sharedKeyValue: false,
     window: null,
     sinks: family.name === 'gpt-oss',
   };
 }
 
-function mlaOf(config: ConfigReader): MixerOf<'mla'> {
+function mlaOf(config: ConfigReader, hiddenSize: number): MixerOf<'mla'> {
   const numIndexHeads = config.number('index_n_heads');
+  const numHeads = config.need('number of attention heads', ...HEADS);
+  // MiniCPM3 leaves the value heads' width out: hidden size over heads
+  const valueDim = config.number('v_head_dim') ?? hiddenSize / numHeads;
   return {
     type: 'mla',
-    numHeads: config.need('number of attention heads', ...HEADS),
+    numHeads,
     qLoraRank: config.number('q_lora_rank'),
     kvLoraRank: config.need('width of the key/value latent', 'kv_lora_rank'),
     qkNopeHeadDim: config.need('width of a head without positions', 'qk_nope_head_dim'),
     qkRopeHeadDim: config.number('qk_rope_head_dim') ?? 0,
-    vHeadDim: config.need('width of a value head', 'v_head_dim'),
+    vHeadDim: Number.isInteger(valueDim) ? valueDim : config.need('width of a value head', 'v_head_dim'),
     outputGate: false,
     window: null,
     indexer:
@@ -122,7 +129,17 @@ function gatedDeltaOf(config: ConfigReader): MixerOf<'gated-delta'> {
   };
 }
 
-type Name = 'full' | 'window' | 'linear' | 'mamba' | 'none';
+function kimiDeltaOf(config: ConfigReader): MixerOf<'kimi-delta'> {
+  const name = 'linear_attn_config';
+  return {
+    type: 'kimi-delta',
+    numHeads: config.need('number of delta attention heads', `${name}.num_heads`, 'linear_num_heads'),
+    headDim: config.need('width of a delta attention head', `${name}.head_dim`, 'linear_head_dim'),
+    convKernel: config.number(`${name}.short_conv_kernel_size`, 'linear_conv_kernel_dim') ?? 4,
+  };
+}
+
+type Name = 'full' | 'window' | 'linear' | 'mamba' | 'conv' | 'none';
 
 /** Names of hybrid and attention patterns in the files' own words. */
 const words: Readonly<Record<string, Name>> = {
@@ -132,6 +149,9 @@ const words: Readonly<Record<string, Name>> = {
   chunked_attention: 'window',
   linear_attention: 'linear',
   mamba: 'mamba',
+  conv: 'conv',
+  global: 'full',
+  local: 'window',
   moe: 'none',
   mlp: 'none',
 };
@@ -141,12 +161,34 @@ function fromPattern(config: ConfigReader, layer: number): Name | null {
   const pattern = config.string('hybrid_override_pattern', 'hybrid_layer_pattern');
   if (pattern !== null) return letters[pattern.replaceAll('|', '').charAt(layer)] ?? null;
   const types = config.list('layers_block_type', 'layer_types');
-  if (types !== null) return words[String(types[layer])] ?? null;
+  if (types !== null) {
+    const word = words[String(types[layer])] ?? null;
+    // newer files call every layer with a state "linear attention"
+    return word === 'linear' && config.has('mamba_num_heads', 'mamba_n_heads', 'mamba_d_state') ? 'mamba' : word;
+  }
   const hybrid = config.list('hybrid_layer_pattern');
   if (hybrid !== null) return hybrid[layer] === 1 ? 'window' : 'full';
   const kinds = config.list('attn_type_list');
   if (kinds !== null) return kinds[layer] === 1 ? 'full' : 'linear';
-  return null;
+  return fromLists(config, layer);
+}
+
+/** Lists that number the layers of one kind, or repeat a short pattern. */
+function fromLists(config: ConfigReader, layer: number): Name | null {
+  const attention = config.list('attn_layer_indices');
+  if (attention !== null) return attention.includes(layer) ? 'full' : 'mamba';
+  // numbered from 1
+  const full = config.list('linear_attn_config.full_attn_layers');
+  if (full !== null) return full.includes(layer + 1) ? 'full' : 'linear';
+  const numbered = config.list('full_attn_idxs');
+  if (numbered !== null) return numbered.includes(layer) ? 'full' : 'conv';
+  const repeats = config.list('attention_types');
+  if (repeats === null) return null;
+  const all = repeats.flatMap((item) => {
+    const [names, times] = Array.isArray(item) ? (item as unknown[]) : [];
+    return Array.isArray(names) ? Array.from({ length: Number(times) || 0 }, () => names as unknown[]).flat() : [];
+  });
+  return words[String(all[layer])] ?? null;
 }
 
 function fromPeriods(config: ConfigReader, family: Family, layer: number): Name {
@@ -157,6 +199,8 @@ function fromPeriods(config: ConfigReader, family: Family, layer: number): Name 
   const interval = config.number('full_attention_interval');
   if (interval !== null && config.has('linear_num_value_heads'))
     return (layer + 1) % interval === 0 ? 'full' : 'linear';
+  // a hybrid that says of no layer that it is attention
+  if (config.has('mamba_d_state', 'mamba_n_heads')) return 'mamba';
   const windowEvery = config.number('sliding_window_pattern', '_sliding_window_pattern');
   if (windowEvery !== null && config.number('sliding_window') !== null)
     return (layer + 1) % windowEvery === 0 ? 'full' : 'window';
@@ -176,7 +220,7 @@ function windowed(config: ConfigReader, base: MixerOf<'attention'>): MixerOf<'at
     numKvHeads: config.number('swa_num_key_value_heads') ?? base.numKvHeads,
     headDim: config.number('swa_head_dim') ?? base.headDim,
     valueHeadDim: config.number('swa_v_head_dim') ?? base.valueHeadDim,
-    window: config.number('sliding_window', 'attention_chunk_size', 'sliding_window_size'),
+    window: config.number('sliding_window', 'attention_chunk_size', 'sliding_window_size', 'window_size'),
     sinks: base.sinks || config.flag(false, 'add_swa_attention_sink_bias'),
   };
 }
@@ -207,12 +251,15 @@ export function mixersOf(config: ConfigReader, family: Family, hiddenSize: numbe
     const name = fromPattern(config, layer) ?? fromPeriods(config, family, layer);
     if (name === 'none') return { type: 'none' };
     if (name === 'mamba') return recurrent(config, family, hiddenSize);
+    if (name === 'conv')
+      return { type: 'short-conv', kernel: config.number('conv_L_cache') ?? 3, bias: config.flag(false, 'conv_bias') };
+    if (name === 'linear' && family.name === 'Kimi Linear') return kimiDeltaOf(config);
     if (name === 'linear')
       return config.has('linear_num_value_heads')
         ? gatedDeltaOf(config)
         : { type: 'linear-attention', numHeads: attention().numHeads, headDim: attention().headDim };
     if (isLatent) {
-      const mla = mlaOf(config);
+      const mla = mlaOf(config, hiddenSize);
       return sharedIndex?.[layer] === 'shared' ? { ...mla, indexer: null } : mla;
     }
     return name === 'window' ? windowed(config, attention()) : global(config, attention());

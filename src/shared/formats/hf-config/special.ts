@@ -25,9 +25,21 @@ function gemma4(config: ConfigReader, hiddenSize: number): Change {
   };
 }
 
+/** Biases of latent attention: both down-projections and the output. */
+function latentBiases(hiddenSize: number): Change {
+  return (kind) => {
+    if (kind.mixer.type !== 'mla') return kind;
+    const { qLoraRank, kvLoraRank, qkRopeHeadDim } = kind.mixer;
+    return { ...kind, otherParameters: (qLoraRank ?? 0) + kvLoraRank + qkRopeHeadDim + hiddenSize };
+  };
+}
+
 /** What the family of a configuration adds to each layer. */
 export function specialOf(config: ConfigReader, family: Family, hiddenSize: number): Change {
+  if (config.has('kv_lora_rank') && config.flag(false, 'attention_bias')) return latentBiases(hiddenSize);
   if (family.name === 'Jamba') return jamba;
+  // two learned slopes of its activation
+  if (family.name === 'Apertus') return (kind) => ({ ...kind, otherParameters: 2 });
   if (family.name === 'Gemma 4') return gemma4(config, hiddenSize);
   return (kind) => kind;
 }

@@ -39,6 +39,23 @@ function qwenVl({ hidden, ffn, layers, patch, field }: Tower, textHidden: number
   );
 }
 
+/** Qwen2-VL and Qwen2.5-VL: patches over two frames without positions; 2.5 has gated feed-forward parts and plain norms. */
+function qwen2Vl({ hidden, ffn, layers, patch, field }: Tower, out: number, isGated: boolean): number {
+  const merged = hidden * field('spatial_merge_size', 2) ** 2;
+  const norm = isGated ? hidden : 2 * hidden;
+  const mlp = isGated ? 2 * linear(hidden, ffn) + linear(ffn, hidden) : linear(hidden, ffn) + linear(ffn, hidden);
+  const block = 4 * linear(hidden, hidden) + mlp + 2 * norm;
+  const patches = field('in_chans', 3) * field('temporal_patch_size', 2) * patch * patch * hidden;
+  return patches + layers * block + norm + linear(merged, merged) + linear(merged, out);
+}
+
+/** Pixtral with Mistral 3's projector: gated, no biases, and mergers of neighbouring patches. */
+function pixtral({ hidden, ffn, layers, patch, field }: Tower, textHidden: number, merge: number): number {
+  const block = 4 * hidden * hidden + 3 * hidden * ffn + 2 * hidden;
+  const projector = hidden + merge ** 2 * hidden * hidden + hidden * textHidden + textHidden * textHidden;
+  return field('num_channels', 3) * patch * patch * hidden + hidden + layers * block + projector;
+}
+
 /** Gemma 4: gated feed-forward parts, four norms, norms on queries and keys, positions along both axes. */
 function gemma4({ hidden, ffn, layers, heads, patch, field }: Tower, textHidden: number): number {
   const block = 4 * hidden * hidden + 3 * hidden * ffn + 4 * hidden + 2 * (hidden / heads);
@@ -51,9 +68,10 @@ function towerOf(vision: Record<string, unknown>): Tower | null {
     const value = vision[name];
     return typeof value === 'number' ? value : fallback;
   };
-  const hidden = field('hidden_size', 0);
+  // Qwen2-VL calls its width embed_dim, and the language model's hidden_size
+  const hidden = field('embed_dim', field('hidden_size', 0));
   const layers = field('num_hidden_layers', field('depth', 0));
-  const ffn = field('intermediate_size', 0);
+  const ffn = field('intermediate_size', field('mlp_ratio', 0) * hidden);
   if (hidden === 0 || layers === 0 || ffn === 0) return null;
   return {
     hidden,
@@ -84,6 +102,12 @@ export function visionOf(config: ConfigReader): Model['vision'] {
         textHidden,
         Array.isArray(vision.deepstack_visual_indexes) ? vision.deepstack_visual_indexes.length : 0,
       );
+    if (/^Qwen2VL/.test(architecture)) return qwen2Vl(tower, tower.field('hidden_size', textHidden), false);
+    if (/^Qwen2_5_VL/.test(architecture)) return qwen2Vl(tower, tower.field('out_hidden_size', textHidden), true);
+    if (/^Mistral3For/.test(architecture)) {
+      const merge = config.root.spatial_merge_size;
+      return pixtral(tower, textHidden, typeof merge === 'number' ? merge : 2);
+    }
     if (/^Gemma3/.test(architecture)) return siglip(tower, textHidden);
     return /^Gemma4/.test(architecture) ? gemma4(tower, textHidden) : null;
   };

@@ -4,12 +4,14 @@ import type { LayerContext, Operator } from '../operators.ts';
 import { attention } from './attention.ts';
 import { denseFfn } from './dense-ffn.ts';
 import { gatedDelta } from './gated-delta.ts';
+import { kimiDelta } from './kimi-delta.ts';
 import { linearAttention } from './linear-attention.ts';
 import { mamba1 } from './mamba1.ts';
 import { mamba2 } from './mamba2.ts';
 import { mla } from './mla.ts';
 import { moe } from './moe.ts';
 import { none } from './none.ts';
+import { shortConv } from './short-conv.ts';
 import type { ActivationTensor, ModelShape, Part, PartParameters, SplitSize, TensorContext } from './types.ts';
 
 export type {
@@ -28,6 +30,8 @@ const mixers = {
   mamba2,
   'gated-delta': gatedDelta,
   'linear-attention': linearAttention,
+  'kimi-delta': kimiDelta,
+  'short-conv': shortConv,
   none,
 } as const satisfies Record<Mixer['type'], unknown>;
 const ffns = { dense: denseFfn, moe, none } as const satisfies Record<Ffn['type'], unknown>;
