@@ -34,11 +34,12 @@ function comparison({ best, reference }: PlanAnswer): string {
   const [first] = best;
   if (reference === null || first === undefined) return '';
   const { estimate, label, rank, verdict } = reference;
-  const own = `The ${label} (*) takes ${formatSeconds(estimate.stepSeconds)} a step`;
+  const name = label.startsWith('your ') ? label.replace('your', 'Your') : `The ${label}`;
+  const own = `${name} (*) takes ${formatSeconds(estimate.stepSeconds)} a step`;
   if (verdict !== 'fits') return `${own}, but does not fit with the headroom asked for (${verdict}).\n`;
   if (rank === null) return `${own}, but is outside of the limits asked for.\n`;
   const gain = estimate.stepSeconds / first.estimate.stepSeconds - 1;
-  if (first.reference === true) return `That is the ${label}.\n`;
+  if (first.reference === true) return `That is ${label.startsWith('your ') ? label : `the ${label}`}.\n`;
   const relation = gain > 0 ? `${(100 * gain).toFixed(1)} % slower than the best` : 'as fast as the best';
   return `${own}, ${relation}: rank ${rank} of the plans that fit.\n`;
 }

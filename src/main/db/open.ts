@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { AppError } from '#shared/errors.ts';
@@ -28,8 +28,19 @@ export function databaseError(error: unknown, file: string): unknown {
   });
 }
 
+/** The folder itself, or the nearest one above it that is there. */
+function nearestFolder(dir: string): string {
+  let folder = path.resolve(dir);
+  while (!existsSync(folder) && path.dirname(folder) !== folder) folder = path.dirname(folder);
+  return folder;
+}
+
 function createFolder(dir: string): void {
   try {
+    // Node's recursive mkdir never ends under /proc, which has no folders of its own to make
+    const above = nearestFolder(dir);
+    if (above !== dir) accessSync(above, constants.W_OK);
+    if (above.startsWith('/proc')) throw new Error('nothing can be kept under /proc');
     mkdirSync(dir, { recursive: true, mode: 0o700 }); // one user's library; existing folders keep their rights
   } catch (cause) {
     throw new AppError('database-unavailable', `the data folder ${dir} cannot be made: ${(cause as Error).message}`, {

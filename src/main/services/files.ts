@@ -4,6 +4,7 @@ import {
   fsyncSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -57,6 +58,15 @@ export function readTextFile(file: string): string {
   }
 }
 
+/** What a link leads to; a new file, or a link to nothing, is itself. */
+function targetOf(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
+}
+
 /**
  * Writes a file in whole or not at all: to a temporary name beside it first, then renamed.
  * Throws AppError file-unwritable; without `force` also where the file is already there.
@@ -64,8 +74,13 @@ export function readTextFile(file: string): string {
 export function writeTextFile(file: string, text: string, { force = false } = {}): void {
   const fail = (reason: string, remedy: string, cause?: unknown) =>
     new AppError('file-unwritable', `${file} cannot be written: ${reason}`, { path: file, remedy, cause });
+  const target = targetOf(file);
+  if (existsSync(target) && !statSync(target).isFile())
+    throw fail(statSync(target).isDirectory() ? 'it is a folder' : 'it is no ordinary file', 'Name an ordinary file.');
+  if (!existsSync(path.dirname(target)))
+    throw fail('its folder is not there', 'Make the folder first, or choose another.');
   if (!force && existsSync(file)) throw fail('it is there already', 'Choose another name, or replace it with --force.');
-  const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`);
+  const temporary = path.join(path.dirname(target), `.${path.basename(target)}.${process.pid}.tmp`);
   let isMade = false;
   try {
     const handle = openSync(temporary, 'w');
@@ -76,7 +91,7 @@ export function writeTextFile(file: string, text: string, { force = false } = {}
     } finally {
       closeSync(handle);
     }
-    renameSync(temporary, file);
+    renameSync(temporary, target);
   } catch (cause) {
     if (isMade) rmSync(temporary, { force: true });
     throw fail(reasonOf(cause), 'Choose a place that you may write to.', cause);

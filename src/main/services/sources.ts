@@ -35,13 +35,16 @@ export function openScenario(planner: Planner, source: string): OpenedScenario {
 
 /** JSON of a file. Throws AppError file-unreadable or invalid-json. */
 export function readJsonFile(file: string): unknown {
+  const text = readTextFile(file);
   try {
-    return JSON.parse(readTextFile(file));
+    return JSON.parse(text);
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
     throw new AppError('invalid-json', `${file} is not valid JSON: ${cause.message}`, {
       path: file,
-      remedy: 'The file may be half-written or damaged; write it again.',
+      remedy: /\b(NaN|Infinity)\b/.test(text)
+        ? 'JSON has no NaN or Infinity: write null where a value is unknown.'
+        : 'The file may be half-written or damaged; write it again.',
       cause,
     });
   }

@@ -51,7 +51,9 @@ export function parseScenarioText(text: string, what = 'scenario file'): Scenari
     value = JSON.parse(text);
   } catch (cause) {
     throw new AppError('invalid-json', `${what} is not valid JSON: ${(cause as Error).message}`, {
-      remedy: 'The file may be half-written or damaged; export it again from where it came.',
+      remedy: /\b(NaN|Infinity)\b/.test(text)
+        ? 'JSON has no NaN or Infinity: write null where a value is unknown.'
+        : 'The file may be half-written or damaged; export it again from where it came.',
       cause,
     });
   }

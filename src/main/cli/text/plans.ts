@@ -99,7 +99,7 @@ export function formatMemory({ peakMemoryBytesByStage, usableMemoryBytes }: Esti
   const some = shown < all ? ` (${shown} of ${all} shown)` : '';
   const heading = `Memory by pipeline stage${some}, of ${formatBytes(usableMemoryBytes)} usable (│):\n`;
   const bars = runs.map(({ from, to, bytes }) => ({
-    label: from === to ? `stage ${from}` : `stages ${from}–${to}`,
+    label: from === to ? `stage ${from + 1}` : `stages ${from + 1}–${to + 1}`,
     value: bytes,
     text: formatBytes(bytes),
   }));

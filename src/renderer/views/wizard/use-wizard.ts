@@ -35,6 +35,7 @@ export function useWizard() {
 
   /** The name that follows from a change, while nobody has given one. */
   function withName(values: Values, known: Catalog): Values {
+    if ('name' in values) return values;
     if (scenario.draft['name'] !== autoName(scenario.draft, known)) return values;
     return { ...values, name: autoName(withValues(scenario.draft, values), known) };
   }

@@ -185,10 +185,14 @@ function whyEmpty(problem: Problem, leastMemoryPlan: PlanSummary | null, pruned:
   }
   const byConstraint = (pruned['pinned'] ?? 0) + (pruned['excluded'] ?? 0);
   if (byConstraint > 0) reasons.push(`Pins and exclusions rule out ${byConstraint} plans: release one of them.`);
-  if (reasons.length === 0)
+  if (reasons.length === 0) {
+    const pins = Object.entries(constraints.pin).map(([path, values]) => `${path} = ${values.join(' or ')}`);
     reasons.push(
-      'Every split breaks a rule: change the number of accelerators or the global batch so that they divide.',
+      pins.length > 0
+        ? `Every split with ${pins.join(', ')} breaks a rule: release a pin, or change the accelerators or the global batch so that they divide.`
+        : 'Every split breaks a rule: change the number of accelerators or the global batch so that they divide.',
     );
+  }
   return reasons;
 }
 
