@@ -71,6 +71,10 @@ test('from the question to a plan, with its parts and rules, and all of it after
     await fill(page, 'job.globalBatchSize', '256');
     await settled(page);
     await expect(page.getByTestId('step-job')).not.toContainText('at least 1');
+    // a name that somebody gives is kept, though another would follow from the fields
+    await fill(page, 'name', 'A question of my own');
+    await settled(page);
+    await expect(field(page, 'name')).toHaveValue('A question of my own');
   });
 
   const answer = await test.step('the search ends in one sentence, charts and a table', async () => {

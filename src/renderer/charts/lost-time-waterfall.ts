@@ -32,6 +32,10 @@ const LABEL_WIDTH = 150;
 /** Room right of the longest bar for its value. */
 const VALUE_WIDTH = 148;
 const WHY_WIDTH = 58;
+/** Below this width of the chart, pixels, the labels are short. */
+const NARROW = 460;
+const NARROW_LABEL_WIDTH = 104;
+const NARROW_VALUE_WIDTH = 72;
 
 function wrapped(text: string): string {
   const lines = [''];
@@ -50,10 +54,17 @@ function shareText(share: number): string {
   return formatPercent(Math.round(share * 1000) / 1000);
 }
 
+function shortText(bar: Bar | undefined): string {
+  if (bar === undefined) return '';
+  return `${bar.kind === 'loss' && bar.seconds >= 0 ? '+' : ''}${formatSeconds(bar.seconds)}`;
+}
+
 function valueText(bar: Bar, total: number): string {
   const sign = bar.kind === 'loss' && bar.seconds >= 0 ? '+' : '';
   return `${sign}${formatSeconds(bar.seconds)}  ·  ${shareText(total > 0 ? bar.seconds / total : 0)}`;
 }
+
+const labelText = (bar: Bar | undefined, total: number): string => (bar === undefined ? '' : valueText(bar, total));
 
 /** Pixels that the chart wants: one row per bar. */
 export function waterfallHeight(steps: readonly WaterfallStep[]): number {
@@ -73,11 +84,17 @@ function barSeries(bars: readonly Bar[], total: number, theme: ChartTheme): BarS
     type: 'bar',
     stack: 'time',
     barMaxWidth: 20,
-    label: { show: true, position: 'right', color: theme.text, distance: 8 },
+    label: {
+      show: true,
+      position: 'right',
+      color: theme.text,
+      distance: 8,
+      formatter: ({ dataIndex }) => labelText(bars[dataIndex], total),
+    },
     data: bars.map((bar) => ({
       value: Math.abs(bar.seconds),
       itemStyle: { color: bar.seconds < 0 ? theme.ok : (fills[bar.kind] ?? theme.accent), borderRadius: 3 },
-      label: { formatter: valueText(bar, total), fontWeight: bar.kind === 'loss' ? 'normal' : 'bold' },
+      label: { fontWeight: bar.kind === 'loss' ? 'normal' : 'bold' },
     })),
   };
   return [offset, shown];
@@ -116,6 +133,17 @@ export function lostTimeWaterfall(steps: readonly WaterfallStep[], theme: ChartT
       axisLabel: { color: theme.text, width: LABEL_WIDTH, overflow: 'break', interval: 0, lineHeight: 14 },
     },
     series: barSeries(bars, total, theme),
+    // on a phone the bars need the room: the share of each is in its tooltip and in the table
+    media: [
+      {
+        query: { maxWidth: NARROW },
+        option: {
+          grid: plotArea({ top: 4, right: NARROW_VALUE_WIDTH }),
+          yAxis: { axisLabel: { width: NARROW_LABEL_WIDTH } },
+          series: [{}, { label: { formatter: ({ dataIndex }: { dataIndex: number }) => shortText(bars[dataIndex]) } }],
+        },
+      },
+    ],
   };
 }
 
