@@ -79,7 +79,7 @@ test('from the question to a plan, with its parts and rules, and all of it after
 
   const answer = await test.step('the search ends in one sentence, charts and a table', async () => {
     await page.getByTestId('plan-it').click();
-    await expect(page.getByTestId('answer')).toContainText(/TP \d+ · PP \d+ · DP \d+/, { timeout: 30_000 });
+    await expect(page.getByTestId('answer')).toContainText(/TP \d+ · PP \d+ · (CP \d+ · )?DP \d+/, { timeout: 30_000 });
     await settled(page);
     await expect(page.getByTestId('chart-frontier').locator('canvas').first()).toBeVisible();
     await expect(page.getByTestId('chart-heat').locator('canvas').first()).toBeVisible();

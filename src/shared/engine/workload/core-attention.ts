@@ -21,14 +21,25 @@ export interface CoreAttention {
   share?: number;
 }
 
-function flash({ numHeads, numKvHeads, headDim, share = 1 }: CoreAttention, context: LayerContext): Operator[] {
-  const time = flashAttentionTime(context.processor, {
-    batch: context.microBatchSize,
-    seqLen: context.seqLen,
-    numHeads,
-    numKvHeads,
-    headDim,
-  });
+/**
+ * Shape of the flash kernels of one of cp ranks, and the share of that shape's time that the rank works. A ring works off
+ * c blocks of s/c tokens, an all-gather the rank's queries against all keys, Ulysses some heads over all tokens; chunks
+ * are dealt out so that all ranks see as many scores.
+ */
+function flashShape({ numHeads, numKvHeads, headDim }: CoreAttention, context: LayerContext) {
+  const { cp, cpMethod, seqLen, microBatchSize: batch } = context;
+  const whole = { batch, seqLen, numHeads, numKvHeads, headDim };
+  if (cp === 1) return { shape: whole, share: 1 };
+  if (cpMethod === 'ring' || cpMethod === 'hierarchical')
+    return { shape: { ...whole, batch: batch * cp, seqLen: seqLen / cp }, share: 1 };
+  if (cpMethod === 'all-gather') return { shape: whole, share: 1 / cp };
+  return { shape: { ...whole, numHeads: numHeads / cp, numKvHeads: Math.max(1, numKvHeads / cp) }, share: 1 };
+}
+
+function flash(heads: CoreAttention, context: LayerContext): Operator[] {
+  const { shape, share: dealt } = flashShape(heads, context);
+  const time = flashAttentionTime(context.processor, shape);
+  const share = dealt * (heads.share ?? 1);
   return [
     {
       label: 'Flash attention',
@@ -139,15 +150,17 @@ function contextParallel(heads: CoreAttention, context: LayerContext, attention:
   }
 }
 
-/** Core attention on one of cp ranks does 1/cp of the work: chunks are dealt out so that all ranks see as many scores. */
+/** Unfused core attention on one of cp ranks does 1/cp of the work. */
 function shareOf(operator: Operator, cp: number): Operator {
   return { ...operator, forwardSeconds: operator.forwardSeconds / cp, backwardSeconds: operator.backwardSeconds / cp };
 }
 
 /** Operators of core attention for one micro-batch on one rank. */
 export function coreAttentionOperators(heads: CoreAttention, context: LayerContext): Operator[] {
-  const whole = context.attentionKernel === 'flash' ? flash(heads, context) : unfused(heads, context);
-  const attention = whole.map((operator) => shareOf(operator, context.cp));
+  const attention =
+    context.attentionKernel === 'flash'
+      ? flash(heads, context)
+      : unfused(heads, context).map((operator) => shareOf(operator, context.cp));
   return [...attention, ...contextParallel(heads, context, attention)];
 }
 
