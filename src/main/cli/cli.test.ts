@@ -102,7 +102,7 @@ describe('evaluate', () => {
     estimateSchema.parse(evaluationOf(ran).estimate);
     const { out } = await trainyard(args);
     expect(out).toMatch(/TP 8 · PP 64 · DP 6, .* fits:/);
-    expect(out).toMatch(/^stage 0 +█+.*GiB$/m);
+    expect(out).toMatch(/^stage 1 +█+.*GiB$/m);
   });
 
   test('a plan that breaks rules: every rule, the nearest plan, exit code 1', async () => {
