@@ -18,6 +18,9 @@ import { StepModel } from '#shared/engine/step/index.ts';
 import { summarize } from '#shared/engine/summary.ts';
 import { calibration, exampleIds, firstLightText, presets } from '#shared/engine/testing/catalog.ts';
 import { exampleProblem } from '#shared/engine/testing/problems.ts';
+import { attentionAnswer, collectiveAnswer, matmulAnswer } from '#shared/engine/testing/vectors/index.ts';
+import { vectorLines } from '#shared/engine/testing/vectors/report.ts';
+import { stepAnswers } from '#shared/engine/testing/vectors/steps.ts';
 import { parseRunsText } from '#shared/formats/runs/index.ts';
 import type { Plan } from '#shared/schema/index.ts';
 import { validateRuns } from '../src/main/services/validation.ts';
@@ -139,6 +142,15 @@ function table(results: readonly Measurement[]): string {
   return [header, ...rows].map(line).join('\n');
 }
 
+/** How the engine stands against the planning model's 852 vectors. */
+function modelLines(): string[] {
+  return vectorLines({
+    'matmul and attention kernels': [matmulAnswer, attentionAnswer],
+    'collectives of one node': [collectiveAnswer],
+    'whole steps and runs': stepAnswers,
+  });
+}
+
 /** Measures everything, prints it and writes the dated result. */
 export function runBench({ isQuick }: { isQuick: boolean }): void {
   const effort = isQuick ? { warmUpSeconds: 0.2, repeats: 3 } : { warmUpSeconds: 2, repeats: 15 };
@@ -158,11 +170,13 @@ export function runBench({ isQuick }: { isQuick: boolean }): void {
     return measured;
   });
   console.log(`\n${table(results)}\n`);
+  console.log(`Test vectors of the planning model\n${modelLines().join('\n')}\n`);
   if (isQuick) return console.log('Quick run: nothing written.');
   const folder = path.resolve(import.meta.dirname, 'results');
   mkdirSync(folder, { recursive: true });
   const file = path.join(folder, `${about.date.slice(0, 10)}.json`);
-  const document = { format: 'trainyard/bench', version: 1, ...about, machine: host, effort, results };
+  const vectors = modelLines();
+  const document = { format: 'trainyard/bench', version: 1, ...about, machine: host, effort, results, vectors };
   writeFileSync(file, `${JSON.stringify(document, null, 2)}\n`);
   console.log(`Written to ${path.relative(process.cwd(), file)}`);
 }

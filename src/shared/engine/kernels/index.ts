@@ -14,7 +14,7 @@ export { attentionSeconds, causalAttentionFlops } from './attention.ts';
 export type { AttentionCurve, AttentionShape } from './attention.ts';
 export { busFactor, collectiveSeconds, ringStepSeconds } from './collective.ts';
 export type { BusBandwidth, CollectiveCall, CollectiveCurve, CollectiveCurves, CollectiveOp } from './collective.ts';
-export { castSeconds, matmulAlignmentFactor, matmulSeconds } from './matmul.ts';
+export { castSeconds, matmulAlignmentFactor, matmulSeconds, ridgeIntensity, tileWaves } from './matmul.ts';
 export type { DeviceRates, MatmulCurve, MatmulShape } from './matmul.ts';
 
 /** Relative errors |predicted/measured − 1| over a set of rows; 0.05 is 5 %. */

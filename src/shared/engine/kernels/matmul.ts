@@ -70,6 +70,28 @@ const SPLITS = [1, 2, 3, 4, 6, 8, 16, 32] as const;
 const DEPTH_STEP = 32;
 const FLOAT32_BYTES = 4;
 
+/** Arithmetic intensity from which a matmul can be bound by compute, FLOP per byte. Source: MODEL §4.1. */
+export function ridgeIntensity(device: Pick<DeviceRates, 'peakFlopsPerSecond' | 'memoryBytesPerSecond'>): number {
+  return device.peakFlopsPerSecond / device.memoryBytesPerSecond;
+}
+
+const tilesOf = (m: number, n: number, rows: number, columns: number): number =>
+  Math.ceil(m / rows) * Math.ceil(n / columns);
+
+/**
+ * Tiles of an output, the waves in which the multiprocessors work them off, and the share of those waves that is output:
+ * ⌈m/rows⌉·⌈n/columns⌉, ⌈tiles/SM⌉, m·n ÷ (rows·columns·waves·SM). Source: MODEL §4.1.
+ */
+export function tileWaves(
+  { m, n }: Pick<MatmulShape, 'm' | 'n'>,
+  [rows, columns]: readonly [number, number],
+  numMultiprocessors: number,
+): { tiles: number; waves: number; efficiency: number } {
+  const tiles = tilesOf(m, n, rows, columns);
+  const waves = Math.ceil(tiles / numMultiprocessors);
+  return { tiles, waves, efficiency: (m * n) / (rows * columns * waves * numMultiprocessors) };
+}
+
 /**
  * Seconds one matmul kernel runs.
  *
@@ -114,7 +136,7 @@ function fastestTilingSeconds(curve: MatmulCurve, device: DeviceRates, shape: Ma
   const partialSumSeconds = (m * n * 2 * FLOAT32_BYTES) / (2 * memoryRate);
   let best = Infinity;
   for (const [rows, columns] of TILES) {
-    const numTiles = Math.ceil(m / rows) * Math.ceil(n / columns);
+    const numTiles = tilesOf(m, n, rows, columns);
     const feed = (1 + curve.tileTrafficElements * (1 / rows + 1 / columns)) / largestTileFeed;
     // One column of depth through one tile by one multiprocessor.
     const secondsPerDepth = (2 * rows * columns * feed * device.numMultiprocessors) / flopsRate;

@@ -14,6 +14,7 @@ import { embeddingOperators, headOperators } from '../workload/ends.ts';
 import { moduleForwardSeconds, toLayerCost, type LayerContext, type LayerCost } from '../workload/operators.ts';
 import { layerOperators } from '../workload/layer.ts';
 import { stackOf } from '../../layer-stack.ts';
+import { ADAM_STEP_BYTES } from '../workload/optimizer.ts';
 import { paddedVocabSize, rankParameters, type RankParameters } from '../workload/parameters.ts';
 import { splitOf } from '../split.ts';
 import { dataParallelCost, nothing, onceSeconds, type Hideable } from './data-parallel.ts';
@@ -30,8 +31,6 @@ interface LayerCosts {
   head: LayerCost;
 }
 
-/** Bytes that Adam moves per parameter: reads g, p, m, v in fp32, writes p, m, v and the 16-bit weight. MODEL §4.4. */
-const ADAM_BYTES = 30;
 /** Gradient norm (read) and clearing (write) of a full gradient, per byte of gradient. */
 const GRADIENT_PASSES = 2;
 /** fp16 gradients are first copied to fp32, unscaled and checked for overflow: 2 + 4 read and write, 4 + 4 unscale. */
@@ -115,7 +114,7 @@ export class StepModel {
     const split = splitOf(plan);
     const sharded = held.dense / split.denseShards + held.experts / split.expertShards;
     const g = workload.gradientBytesPerParameter;
-    const updated = ADAM_BYTES + (g === 2 ? FP16_GRADIENT_BYTES : 0) + g;
+    const updated = ADAM_STEP_BYTES + (g === 2 ? FP16_GRADIENT_BYTES : 0) + g;
     const cleared = plan.sharding.zeroStage >= 2 ? sharded : held.dense + held.experts;
     const bytes = updated * sharded * (1 - plan.offload.optimizer) + (GRADIENT_PASSES - 1) * g * cleared;
     const relative = this.processor.memoryEfficiency / calibration.parameters.optimizerEfficiency;
