@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { balancedLayout, layersPerVirtualStage, layoutFor } from './layout.ts';
+import {
+  balancedLayout,
+  layersPerVirtualStage,
+  layoutFor,
+  recipeLayout,
+  spreadLayout,
+  virtualStagesOf,
+} from './layout.ts';
 
 describe('layersPerVirtualStage', () => {
   test.each<[string, number[] | null]>([
@@ -70,4 +77,30 @@ test.each([
   [80, 16, 2, undefined],
 ])('layoutFor(%d, %d, %d): even, else balanced, else none', (numLayers, pp, vpp, layout) => {
   expect(layoutFor(numLayers, pp, vpp)).toBe(layout);
+});
+
+describe('layouts that frameworks deal out', () => {
+  const counts = (layout: string | null) => (layout === null ? null : layersPerVirtualStage(layout));
+
+  test.each([
+    // torchtitan and DeepSpeed: ends as layers where that comes out even, else the longer stages first
+    [126, 8, [15, 16, 16, 16, 16, 16, 16, 15]],
+    [44, 6, [8, 8, 7, 7, 7, 7]],
+    [80, 8, null],
+    [4, 8, null],
+  ])('spread: %i layers over %i stages', (layers, stages, expected) => {
+    expect(counts(spreadLayout(layers, stages))).toEqual(expected);
+  });
+
+  test.each([
+    // Megatron-Bridge's recipe of DeepSeek-V3: 61 layers and a prediction layer over 16 stages
+    [61, 1, 16, [...new Array<number>(15).fill(4), 1]],
+    [61, 1, 32, [...new Array<number>(30).fill(2), 1, 0]],
+    [94, 0, 48, [1, ...new Array<number>(46).fill(2), 1]],
+    [64, 1, 8, null],
+  ])('recipe: %i layers and %i of prediction over %i stages', (layers, mtp, stages, expected) => {
+    const layout = recipeLayout(layers, mtp, stages);
+    expect(counts(layout)).toEqual(expected);
+    if (layout !== null) expect(virtualStagesOf(layout)?.at(-1)?.mtpLayers).toBe(mtp);
+  });
 });

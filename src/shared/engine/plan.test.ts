@@ -165,3 +165,44 @@ test.each([
 ])('valueAt(%s)', (path, value) => {
   expect(valueAt(completePlan(problemOf(), { tp: 2 }), path)).toBe(value);
 });
+
+describe('defaults in which frameworks differ', () => {
+  const moe = {
+    numExperts: 8,
+    expertsPerToken: 2,
+    expertFfnHiddenSize: 512,
+    sharedExpertFfnHiddenSize: 0,
+    sharedExpertGate: false,
+    denseFirst: 0,
+    everyN: 1,
+    router: null,
+  };
+
+  test.each<[string, Choices, PlanInput, object]>([
+    ['FSDP shards weights', { family: 'fsdp' }, {}, { sharding: { zeroStage: 3, reshardAfterForward: true } }],
+    [
+      'torchtitan keeps weights gathered in a pipeline',
+      { family: 'fsdp' },
+      { pp: 2 },
+      { sharding: { reshardAfterForward: false } },
+    ],
+    [
+      'DeepSpeed shards the optimizer, without sequence parallelism',
+      { family: 'deepspeed' },
+      { tp: 2 },
+      { sharding: { zeroStage: 1 }, sequenceParallel: false },
+    ],
+    [
+      'DeepSpeed deals layers out',
+      { family: 'deepspeed', model: { numLayers: 7 } },
+      { pp: 2 },
+      { layout: 'Et*4|t*3L' },
+    ],
+    ['Megatron-LM does not', { model: { numLayers: 7 } }, { pp: 2 }, { layout: null }],
+    ['Megatron-LM splits experts as it splits the rest', { model: { moe } }, { tp: 2 }, { etp: 2 }],
+    ['torchtitan does not', { family: 'fsdp', model: { moe } }, { tp: 2 }, { etp: 1 }],
+    ['a model without experts has none to split', {}, { tp: 2 }, { etp: 1 }],
+  ])('%s', (_, choices, input, expected) => {
+    expect(completePlan(problemOf(choices), input)).toMatchObject(expected);
+  });
+});

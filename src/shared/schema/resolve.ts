@@ -128,10 +128,14 @@ function resolveCluster(input: ScenarioInput['cluster'], presets: Presets, issue
 function resolveJob(input: ScenarioInput['job'], issues: Issue[]): Scenario['job'] | null {
   const compute = input.precision?.compute ?? 'bf16';
   const half = compute === 'fp16' ? 'fp16' : compute === 'fp32' ? 'fp32' : 'bf16';
+  const { family } = input.framework ?? {};
+  // FSDP's mixed precision keeps fp32 weights and casts what it gathers; DeepSpeed's gradients are as wide as its weights
+  const weights = family === 'fsdp' ? 'fp32' : half;
+  const gradients = family === 'deepspeed' ? half : 'fp32';
   const merged = {
     kind: 'training',
     ...present(input),
-    precision: { compute, weights: half, gradients: 'fp32', optimizer: 'adam-fp32', ...present(input.precision ?? {}) },
+    precision: { compute, weights, gradients, optimizer: 'adam-fp32', ...present(input.precision ?? {}) },
     framework: { family: 'megatron-lm', version: null, ...present(input.framework ?? {}) },
   };
   return parsePart(jobSchema as z.ZodType<Scenario['job']>, merged, 'job', issues);

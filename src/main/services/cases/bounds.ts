@@ -33,11 +33,15 @@ function onDevice({ plan, problem }: PreparedCase): number {
   );
 }
 
+/** Weights that are not trained, in 16 bits; adapters add little. */
+const FROZEN_BYTES = 2;
+
 /** States alone, spread evenly over all ranks: no split can hold less on its fullest rank. */
 function leastStates(prepared: PreparedCase): number | null {
   const parameters = parametersOf(prepared);
   const { numAccelerators, row } = prepared.reading;
-  if (parameters === null || numAccelerators === null || row.mode === 'lora') return null;
+  if (parameters === null || numAccelerators === null) return null;
+  if (row.mode === 'lora') return (FROZEN_BYTES * parameters) / numAccelerators;
   return (parameters * bytesPerParameter(prepared) * onDevice(prepared)) / numAccelerators;
 }
 
@@ -67,6 +71,16 @@ function startUpNote(prepared: PreparedCase): string {
   return `; a rank that loads the whole model before sharding it needs ${gib(2 * parameters)} at the start`;
 }
 
+/** No split is stated: from states spread over all ranks to a whole copy on each. */
+function splitRange(prepared: PreparedCase, states: number, usable: number): Prediction {
+  const whole = states * (prepared.reading.numAccelerators ?? 1);
+  const range = `states need ${gib(states)} (spread over all ranks) to ${gib(whole)} (a copy on each) of ${gib(usable)} usable`;
+  const lacks = `the row does not state ${prepared.reading.missing.join(', ')}`;
+  return whole <= usable / 2
+    ? { predicted: 'fits', reason: `${range}; ${lacks}` }
+    : { predicted: 'depends', reason: `${range}: it depends on the split; ${lacks}` };
+}
+
 /** Prediction for a row that leaves sizes out. */
 export function rangePrediction(prepared: PreparedCase): Prediction {
   const { reading, problem } = prepared;
@@ -87,6 +101,8 @@ export function rangePrediction(prepared: PreparedCase): Prediction {
   const most = hasSplit(prepared)
     ? peakWith(prepared, { recompute: { mode: 'none', modules: [], layersPerStage: null } }, LARGEST_MICRO_BATCH)
     : null;
+  if (reading.accelerator !== null && !hasSplit(prepared) && states !== null)
+    return splitRange(prepared, states, usable);
   if (reading.accelerator === null || (least === null && most === null)) {
     const note = states === null ? '' : `; states need at least ${gib(states)} per rank`;
     return { predicted: 'accepted', reason: `breaks no rule; memory is not judged: ${lacks}${note}` };

@@ -94,7 +94,7 @@ export function judgeCases(text: string, casesFile: string, { presets, calibrati
   const file = parseCasesText(text, casesFile);
   const sources = { presets: presets.models, accelerators: presets.accelerators, configText: configFinder(casesFile) };
   const rated = file.rows.map((row) => answerOf(row, readCase(row, file, sources), { presets, calibration }));
-  const golden = file.golden.map((row) => goldenAnswer(row, presets, calibration));
+  const golden = file.golden.map((row) => goldenAnswer(row, file.inferred, { presets, calibration }));
   const all = [...rated, ...golden];
   return { rows: all.map(({ answer }) => answer), summary: summaryOf(all) };
 }

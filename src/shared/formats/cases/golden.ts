@@ -12,6 +12,8 @@ export interface GoldenReading {
   scenario: ScenarioInput;
   plan: PlanInput;
   assumed: string[];
+  /** Whether the number of accelerators is stated or inferred, not only bounded from below. */
+  isWorldKnown: boolean;
 }
 
 /** Flags of one run, under their long names without dashes. */
@@ -256,16 +258,52 @@ function planOf(flags: Flags, numLayers: number, numAccelerators: number): PlanI
   };
 }
 
+/** Numbers of accelerators that the file's authors inferred from recorded states, by a part of the run's name. */
+export interface InferredWorld {
+  idContains: string;
+  numAccelerators: number;
+}
+
+const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
+
+/**
+ * Accelerators of a run: as stated where its split fits, as inferred by the file, else the fewest that hold its split; the
+ * peak hangs on it only through the sharding of optimizer states.
+ */
+function worldOf(
+  row: GoldenRow,
+  flags: Flags,
+  inferred: readonly InferredWorld[],
+  assumed: string[],
+): { numAccelerators: number; isWorldKnown: boolean } {
+  const degree = (name: string) => flags.number(`${name}-parallel-size`) ?? 1;
+  const [tp, pp] = [degree('tensor-model'), degree('pipeline-model')];
+  const dense = tp * pp * degree('context');
+  if (row.gpus != null && row.gpus % dense === 0) return { numAccelerators: row.gpus, isWorldKnown: true };
+  const found = inferred.find(({ idContains }) => row.id.includes(idContains.split('/')[0] ?? idContains));
+  const experts = pp * degree('expert-model') * (flags.number('expert-tensor-parallel-size') ?? tp);
+  const least = flags.has('num-experts') ? (dense * experts) / gcd(dense, experts) : dense;
+  const world = found?.numAccelerators ?? least;
+  assumed.push(
+    `accelerators: ${world} (${found === undefined ? 'the fewest that hold the split' : 'as the file infers'})`,
+  );
+  return { numAccelerators: world, isWorldKnown: found !== undefined };
+}
+
 /** Reads one run; `skipped` says why it can't be. */
-export function readGolden(row: GoldenRow, accelerators: readonly Accelerator[]): GoldenReading | { skipped: string } {
+export function readGolden(
+  row: GoldenRow,
+  accelerators: readonly Accelerator[],
+  inferred: readonly InferredWorld[] = [],
+): GoldenReading | { skipped: string } {
   const flags = new Flags(row.args);
   const assumed: string[] = [];
   const accelerator = acceleratorNamed(row.hardware ?? '', accelerators);
   if (accelerator === null) return { skipped: `accelerator ${row.hardware ?? '(none)'} is not in the catalog` };
   const globalBatchSize =
     flags.number('global-batch-size') ?? Number(/^0:(\d+)/.exec(flags.text('step-batch-size-schedule') ?? '')?.[1]);
-  if (row.gpus == null) return { skipped: 'the number of accelerators is not stated' };
   if (!Number.isFinite(globalBatchSize)) return { skipped: 'the global batch is not stated' };
+  const { numAccelerators, isWorldKnown } = worldOf(row, flags, inferred, assumed);
   const model = modelOf(flags, assumed);
   if (typeof model === 'string') return { skipped: model };
   if (flags.has('cuda-graph-impl')) assumed.push('CUDA graphs are left out: their pools are not planned');
@@ -273,7 +311,8 @@ export function readGolden(row: GoldenRow, accelerators: readonly Accelerator[])
   const gradients = flags.has('grad-reduce-in-bf16') ? 'bf16' : compute === 'fp16' ? 'fp16' : 'fp32';
   return {
     assumed,
-    plan: planOf(flags, model.numLayers ?? 1, row.gpus),
+    isWorldKnown,
+    plan: planOf(flags, model.numLayers ?? 1, numAccelerators),
     scenario: {
       format: SCENARIO_FORMAT,
       version: 1,
@@ -284,7 +323,7 @@ export function readGolden(row: GoldenRow, accelerators: readonly Accelerator[])
       plan: null,
       results: null,
       model,
-      cluster: { accelerator: accelerator.id, numAccelerators: row.gpus, price: null },
+      cluster: { accelerator: accelerator.id, numAccelerators, price: null },
       job: {
         kind: 'training',
         task: 'pretrain',

@@ -157,8 +157,8 @@ function addDerived(row: CaseRow, known: Set<Fact>): void {
     known.add('plan.numMicroBatches');
 }
 
-function missingOf(reading: Pick<CaseReading, 'row' | 'model' | 'accelerator'>): string[] {
-  const { row, model, accelerator } = reading;
+function missingOf(reading: Pick<CaseReading, 'row' | 'model' | 'accelerator' | 'framework'>): string[] {
+  const { row, model, accelerator, framework } = reading;
   const needs: [string, boolean][] = [
     ['the layers of the model', model.model !== null],
     ['the accelerator', accelerator !== null],
@@ -166,6 +166,8 @@ function missingOf(reading: Pick<CaseReading, 'row' | 'model' | 'accelerator'>):
     ['the split', row.gpus === 1 || Object.values(row.parallel).some((value) => value != null)],
     ['the micro-batch', row.batch.mbs != null],
     ['the sequence length', row.batch.seq != null],
+    // a recipe recomputes as it needs to, which tables of results leave out; other launches do as their framework does
+    ['the recomputation', row.recompute != null || row.purpose === 'validity' || framework.family !== 'megatron-lm'],
   ];
   return needs.flatMap(([what, isKnown]) => (isKnown ? [] : [what]));
 }
@@ -193,6 +195,13 @@ function batchOf(row: CaseRow, framework: CaseFramework, degrees: Degrees, numAc
   };
 }
 
+/** Gradients where a row or its time tells: "fp32 accumulation", and fp16 throughout in stacks before 2023. */
+function gradientsOf(row: CaseRow, { version }: CaseFramework, compute: string): { gradients?: 'fp32' | 'fp16' } {
+  if (/fp32 (gradient )?accumul/i.test(row.precision ?? '')) return { gradients: 'fp32' };
+  const isOld = /^20(1\d|2[0-2])$/.test(version ?? '');
+  return isOld && compute === 'fp16' ? { gradients: 'fp16' } : {};
+}
+
 function jobOf(row: CaseRow, framework: CaseFramework, batch: ReturnType<typeof batchOf>, assumed: string[]) {
   const stated = precisionOf(row.precision);
   if (stated === null) assumed.push('precision: bf16');
@@ -207,7 +216,7 @@ function jobOf(row: CaseRow, framework: CaseFramework, batch: ReturnType<typeof 
     task,
     globalBatchSize: batch.globalBatchSize,
     seqLen: batch.seqLen,
-    precision: { compute },
+    precision: { compute, ...gradientsOf(row, framework, compute) },
     framework: { family, version: framework.version },
   };
 }

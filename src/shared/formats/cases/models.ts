@@ -158,6 +158,18 @@ function named(name: string, overrides: Readonly<Record<string, unknown>>, sourc
   return { model: withOverrides(preset, overrides), assumed: [`${STATED_MODEL}: ${name} as in the catalog`] };
 }
 
+/**
+ * Multi-token prediction is trained by Megatron's recipes unless the record says "w/o MTP"; a model cut to few layers and
+ * other frameworks leave it out.
+ */
+function withPrediction(model: Model, row: CaseRow): Model {
+  if (model.mtpLayers === 0) return model;
+  const words = JSON.stringify(row.model_overrides ?? {});
+  const isWhole = row.model_overrides?.num_hidden_layers === undefined;
+  const isMegatron = /megatron|nemo|bridge|primus/i.test(row.framework ?? '');
+  return isWhole && isMegatron && !/w\/o MTP/i.test(words) ? model : { ...model, mtpLayers: 0 };
+}
+
 /** Reads the model of a row. Never throws for a bad one: `fault` says what is wrong. */
 export function readCaseModel(
   row: CaseRow,
@@ -174,7 +186,10 @@ export function readCaseModel(
       const name = config ?? row.model ?? '';
       const found =
         named(name, overrides, sources) ?? (config == null ? null : named(row.model ?? '', overrides, sources));
-      if (found !== null) return { ...nothing, ...found, stated: sizesOf(found.model) };
+      if (found !== null) {
+        const trained = withPrediction(found.model, row);
+        return { ...nothing, ...found, model: trained, stated: sizesOf(trained) };
+      }
     }
     const assumed: string[] = [];
     const model = gptOf(row.model ?? row.id, merged(entry, overrides), assumed);

@@ -50,7 +50,8 @@ export function offloadOf(text: string | null | undefined): NonNullable<PlanInpu
 }
 
 const schedules: readonly [RegExp, Plan['schedule']['name']][] = [
-  [/interleav.*zero|zero.*bubble|zb-?h1|^zbb$|^zb$/i, 'zb-h1'],
+  [/^zbb$/i, 'custom'], // Primus's own variant of the V schedules
+  [/interleav.*zero|zero.*bubble|zb-?h1|^zb$/i, 'zb-h1'],
   [/zb-?(h2|2p)/i, 'zb-h2'],
   [/zb-?v|zbv/i, 'zb-v'],
   [/v-?half/i, 'v-half'],

@@ -108,6 +108,8 @@ export interface CasesFile {
   models: Record<string, CaseModel>;
   rows: CaseRow[];
   golden: GoldenRow[];
+  /** Numbers of accelerators that the file infers for runs by a part of their name. */
+  inferred: { idContains: string; numAccelerators: number }[];
 }
 
 const MOST_ISSUES = 20;
@@ -116,6 +118,7 @@ const fileSchema = z.looseObject({
   hardware: z.record(z.string(), hardwareSchema).default({}),
   models: z.record(z.string(), caseModelSchema).default({}),
   cases: z.array(z.unknown()),
+  solved_examples: z.array(z.looseObject({ id_contains: z.string(), inferred: z.string() })).default([]),
 });
 
 const isGolden = (row: unknown): boolean => typeof row === 'object' && row !== null && 'args' in row;
@@ -136,7 +139,7 @@ export function parseCasesText(content: string, what = 'cases file'): CasesFile 
     throw new AppError('wrong-format', `${what} is no file of cases (an object with "cases")`, {
       remedy: 'Give a JSON object with "cases": a list of configurations with their outcome.',
     });
-  const { hardware, models, cases } = head.data;
+  const { hardware, models, cases, solved_examples: solved } = head.data;
   const issues = cases.flatMap((row, index) => {
     const parsed = (isGolden(row) ? goldenRowSchema : caseRowSchema).safeParse(row);
     return parsed.success ? [] : issuesOf(parsed.error, row, `cases[${index}]`);
@@ -147,5 +150,9 @@ export function parseCasesText(content: string, what = 'cases file'): CasesFile 
     models,
     rows: cases.filter((row) => !isGolden(row)).map((row) => caseRowSchema.parse(row)),
     golden: cases.filter(isGolden).map((row) => goldenRowSchema.parse(row)),
+    inferred: solved.flatMap(({ id_contains: idContains, inferred }) => {
+      const count = /(\d+) GPUs/.exec(inferred)?.[1];
+      return count === undefined ? [] : [{ idContains, numAccelerators: Number(count) }];
+    }),
   };
 }
