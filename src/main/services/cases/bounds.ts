@@ -60,7 +60,8 @@ function peakWith({ reading, problem, plan }: PreparedCase, set: PlanInput, micr
   return evaluatePlan(asked, completePlan(asked, input)).estimate?.peakMemoryBytes ?? null;
 }
 
-function hasSplit({ reading }: PreparedCase): boolean {
+/** Whether the row says how the model is split. */
+export function hasSplit({ reading }: PreparedCase): boolean {
   return !reading.missing.includes('the split');
 }
 

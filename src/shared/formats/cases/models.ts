@@ -147,13 +147,24 @@ function merged(entry: CaseModel, overrides: Readonly<Record<string, unknown>>):
 
 const STATED_MODEL = 'model.hf_config';
 
-function named(name: string, overrides: Readonly<Record<string, unknown>>, sources: ModelSources) {
+function named(
+  name: string,
+  overrides: Readonly<Record<string, unknown>>,
+  sources: ModelSources,
+): { model: Model; assumed: string[] } | null {
   const text = sources.configText(name);
   if (text !== null) {
     const { model, assumed } = fromConfig(text, name, overrides);
     return { model, assumed };
   }
   const preset = presetOf(name, sources);
+  const language = name.replace(/-VL-/i, '-');
+  if (preset === null && language !== name) {
+    const twin = named(language, overrides, sources);
+    if (twin !== null)
+      twin.assumed.push(`${STATED_MODEL}: ${language}, the language model of ${name}; its vision tower is left out`);
+    return twin;
+  }
   if (preset === null) return null;
   return { model: withOverrides(preset, overrides), assumed: [`${STATED_MODEL}: ${name} as in the catalog`] };
 }

@@ -138,11 +138,20 @@ export function planFacts(row: CaseRow): Fact[] {
   return stated.flatMap(([isStated, fact]) => (isStated ? [fact] : []));
 }
 
+/**
+ * torchtitan's selective checkpointing keeps every other matmul's output and the attention's; of our modules, recomputing
+ * norms and the FFN comes nearest (torchtitan distributed/activation_checkpoint.py).
+ */
+function selectiveOf(recompute: Recompute | null, { family }: CaseFramework): Recompute | null {
+  const isPlain = recompute?.mode === 'selective' && recompute.modules === undefined;
+  return isPlain && family === 'fsdp' ? { mode: 'selective', modules: ['norms', 'mlp'] } : recompute;
+}
+
 /** The plan of a row. `microBatchSize` is what the caller has settled on. */
 export function planOf(row: CaseRow, framework: CaseFramework, degrees: Degrees, microBatchSize: number): PlanInput {
   const { parallel } = row;
   const { dp, etp, ...split } = degrees;
-  const recompute = recomputeOf(row.recompute);
+  const recompute = selectiveOf(recomputeOf(row.recompute), framework);
   const offload = offloadOf(row.offload);
   const schedule = scheduleOf(parallel.schedule);
   const isV = schedule !== null && /^(zb-v|v-|dualpipe-v)/.test(schedule);
