@@ -9,7 +9,8 @@ import { stageMemoryItems } from '../../src/shared/engine/memory/index.ts';
 import { GIB } from '../../src/shared/units.ts';
 import type { Run } from '../../src/shared/schema/index.ts';
 import { readMemoryRun } from './runs.ts';
-import { readGolden, type GoldenRow, type Measured } from './golden.ts';
+import type { GoldenRow } from '../../src/shared/formats/cases/index.ts';
+import { readGolden, type Measured } from './golden.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -26,7 +27,7 @@ interface Result {
 const counted: Record<Measured['kind'], readonly (string | undefined)[]> = {
   allocated: [undefined],
   reserved: [undefined, 'reserved'],
-  device: [undefined, 'reserved', 'device'],
+  total: [undefined, 'reserved', 'device'],
 };
 
 function predict(row: Measured): Result {

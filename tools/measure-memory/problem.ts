@@ -18,7 +18,7 @@ import {
 const root = path.resolve(import.meta.dirname, '../..');
 const readJson = (file: string): unknown => JSON.parse(readFileSync(path.join(root, file), 'utf8'));
 const hardware = 'resources/catalog/hardware';
-const accelerators = readdirSync(path.join(root, hardware)).map((name) =>
+export const accelerators = readdirSync(path.join(root, hardware)).map((name) =>
   acceleratorSchema.parse(readJson(`${hardware}/${name}`)),
 );
 const calibration = toCalibration(

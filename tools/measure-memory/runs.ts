@@ -29,7 +29,7 @@ const kinds: [RegExp, Measured['kind'], number][] = [
   [/max reserved/, 'reserved', GIB],
   [/GB max allocated/, 'allocated', GB],
   [/peak over devices/, 'allocated', GB],
-  [/first\/last stage nodes/, 'device', GIB],
+  [/first\/last stage nodes/, 'total', GIB],
 ];
 
 /** An uneven split as DeepSpeed cuts it, where layers do not divide: the first stages take one more. */
@@ -139,7 +139,7 @@ export function readMemoryRun(run: Run): Measured | string {
     problem,
     plan,
     stage: null,
-    kind: kind?.[1] ?? 'device',
+    kind: kind?.[1] ?? 'total',
     measuredBytes: measured.peak_mem_gb * (kind?.[2] ?? GB),
     residentBytes: null,
   };

@@ -2,7 +2,7 @@
 import type { Calibration, ErrorSummary } from '#shared/engine/index.ts';
 import { AppError } from '#shared/errors.ts';
 import { readRun } from '#shared/formats/runs/index.ts';
-import { findAccelerator, resolveScenario, type Presets, type Run } from '#shared/schema/index.ts';
+import { findAccelerator, resolveScenario, type Estimate, type Presets, type Run } from '#shared/schema/index.ts';
 import { GB, GIB } from '#shared/units.ts';
 import { evaluatePlan, summarizeErrors, toProblem } from '../jobs/index.ts';
 
@@ -50,6 +50,12 @@ function measuredOf(run: Run): Measured {
   return { stepSeconds: stepSeconds !== null && stepSeconds > 0 ? stepSeconds : null, peakMemoryBytes };
 }
 
+/** The predicted peak as the row's was read: from the framework's allocator where the row says so, else from the device. */
+function asRead({ measured: { peak_mem_kind: kind } }: Run, estimate: Estimate): number {
+  if (/reserved/i.test(kind ?? '')) return estimate.reservedMemoryBytes;
+  return /allocated/i.test(kind ?? '') ? estimate.allocatedMemoryBytes : estimate.peakMemoryBytes;
+}
+
 function skippedRow(run: Run, measured: Measured, reason: string): ValidationRow {
   return {
     id: run.id,
@@ -79,12 +85,13 @@ function predictRow(run: Run, presets: Presets, calibration: Calibration): Valid
     const { estimate, violations } = evaluatePlan(problem, reading.case.plan);
     if (estimate === null)
       return skippedRow(run, measured, violations.map((violation) => violation.message).join('; '));
+    const peakMemoryBytes = asRead(run, estimate);
     return {
       id: run.id,
-      predicted: { stepSeconds: estimate.stepSeconds, peakMemoryBytes: estimate.peakMemoryBytes },
+      predicted: { stepSeconds: estimate.stepSeconds, peakMemoryBytes },
       measured,
       errorFraction: errorOf(estimate.stepSeconds, measured.stepSeconds),
-      memoryErrorFraction: errorOf(estimate.peakMemoryBytes, measured.peakMemoryBytes),
+      memoryErrorFraction: errorOf(peakMemoryBytes, measured.peakMemoryBytes),
       assumed: [...reading.case.assumed, ...estimate.assumed],
     };
   } catch (error) {

@@ -1,30 +1,26 @@
-/**
- * What different meters read of one rank's memory: the framework's allocator counts tensors (`allocated`), its pool also
- * counts what lies between them (`reserved`), and the device's own tool counts the whole process (`total`), the device
- * context and the collective library's buffers included. Source: PyTorch notes, "CUDA semantics: memory management".
- */
+/** The same peak as different meters read it. */
 import type { Plan } from '../schema/index.ts';
 import { stageMemoryItems } from './memory/index.ts';
 import type { Problem } from './problem.ts';
 
-/** Items that no allocator of the framework hands out, by their labels in memory.ts. */
-const OUTSIDE: ReadonlySet<string> = new Set(['Device context', 'Collective library']);
-const BETWEEN_BLOCKS = 'Allocator fragmentation';
-
+/** Bytes at the peak by who counts them. */
 export interface MeteredBytes {
+  /** Of tensors: PyTorch's `max_memory_allocated`. */
   allocated: number;
+  /** Of the allocator's pool: `max_memory_reserved`, with what is lost between blocks. */
   reserved: number;
+  /** Of the process: `nvidia-smi`, with the device context and the collective library's buffers. */
   total: number;
 }
 
-/** Peak of a stage (0-based) as each meter reads it, bytes. The plan must be valid. */
+/** The peak of one accelerator of stage `stageIndex` (0-based) as each meter reads it. The plan must be valid. */
 export function meteredBytes(problem: Problem, plan: Plan, stageIndex: number): MeteredBytes {
-  const metered = { allocated: 0, reserved: 0, total: 0 };
-  for (const { label, bytes } of stageMemoryItems(problem, plan, stageIndex)) {
+  const metered: MeteredBytes = { allocated: 0, reserved: 0, total: 0 };
+  for (const { bytes, seenBy } of stageMemoryItems(problem, plan, stageIndex)) {
     metered.total += bytes;
-    if (OUTSIDE.has(label)) continue;
+    if (seenBy === 'device') continue;
     metered.reserved += bytes;
-    if (label !== BETWEEN_BLOCKS) metered.allocated += bytes;
+    if (seenBy === undefined) metered.allocated += bytes;
   }
   return metered;
 }

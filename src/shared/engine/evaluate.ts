@@ -1,9 +1,10 @@
 /** Everything about one plan: whether it is valid, whether it fits, its estimate with all parts, and what would fix it. */
 import type { Estimate, Fix, Plan, PlanInput, Verdict, Violation } from '../schema/index.ts';
+import { meteredBytes } from './allocator.ts';
 import { communicationsOf } from './explain/communication.ts';
 import { memoryParts, timeParts } from './explain/parts.ts';
 import { waterfallOf } from './explain/waterfall.ts';
-import { fullestStage, stageMemory } from './memory/index.ts';
+import { fullestStage, hostBytesPerNode, hostHolds, stageMemory } from './memory/index.ts';
 import { completePlan } from './plan.ts';
 import type { Problem } from './problem.ts';
 import { firstBrokenRule, violationsOf } from './rules/index.ts';
@@ -37,6 +38,7 @@ function intervalOf(problem: Problem, stepSeconds: number, peakMemoryBytes: numb
 export function estimateOf(problem: Problem, plan: Plan, cost: StepCost): Estimate {
   const memoryByStage = Array.from({ length: plan.pp }, (_, stageIndex) => stageMemory(problem, plan, stageIndex));
   const fullest = memoryByStage.reduce((most, stage) => (stage.totalBytes > most.totalBytes ? stage : most));
+  const allocator = meteredBytes(problem, plan, fullest.stageIndex);
   const summary = summarize(problem, plan, cost, fullest.totalBytes);
   const flops = stepFlops(problem, plan);
   const totals = runTotals(problem, cost.stepSeconds);
@@ -57,6 +59,10 @@ export function estimateOf(problem: Problem, plan: Plan, cost: StepCost): Estima
     peakMemoryBytesByStage: memoryByStage.map((stage) => stage.totalBytes),
     memoryByStage,
     usableMemoryBytes: problem.device.usableMemoryBytes,
+    allocatedMemoryBytes: allocator.allocated,
+    reservedMemoryBytes: allocator.reserved,
+    hostBytesPerNode: hostBytesPerNode(problem, plan),
+    hostMemoryBytes: problem.host.memoryBytes,
     days: totals.days,
     cost: totals.cost,
     currency: problem.price?.currency ?? null,
@@ -127,6 +133,24 @@ const memorySwitches: readonly Switch[] = [
     apply: (plan) => ({ ...plan, runtime: { ...plan.runtime, fusedCrossEntropy: true } }),
   },
   {
+    change: 'shard gradients as well (ZeRO-2)',
+    patch: { 'sharding.zeroStage': 2 },
+    isOpen: (plan) => plan.sharding.zeroStage === 1 && plan.pp === 1 && plan.dp > 1,
+    apply: (plan) => ({ ...plan, sharding: { ...plan.sharding, zeroStage: 2 } }),
+  },
+  {
+    change: 'shard weights as well (ZeRO-3)',
+    patch: { 'sharding.zeroStage': 3 },
+    isOpen: (plan) => plan.sharding.zeroStage < 3 && plan.pp === 1 && plan.dp > 1,
+    apply: (plan) => ({ ...plan, sharding: { ...plan.sharding, zeroStage: 3 } }),
+  },
+  {
+    change: 'keep the optimizer on the host',
+    patch: { 'offload.optimizer': 1 },
+    isOpen: (plan) => plan.offload.optimizer < 1,
+    apply: (plan) => ({ ...plan, offload: { ...plan.offload, optimizer: 1 } }),
+  },
+  {
     change: 'do not interleave',
     patch: { vpp: 1, 'schedule.name': '1f1b' },
     isOpen: (plan) => plan.vpp > 1 && plan.layout === null,
@@ -153,7 +177,7 @@ function fixesOf(model: StepModel, plan: Plan, cost: StepCost, peakMemoryBytes: 
     const next = apply(plan);
     if (firstBrokenRule(problem, next) !== null) return [];
     const bytes = fullestStage(problem, next).totalBytes;
-    if (bytes >= peakMemoryBytes) return [];
+    if (bytes >= peakMemoryBytes || !hostHolds(problem, next)) return [];
     const costsSeconds = model.cost(next).stepSeconds - cost.stepSeconds;
     return [{ change, patch, savesBytes: peakMemoryBytes - bytes, costsSeconds, verdict: verdictOf(problem, bytes) }];
   });
@@ -171,7 +195,7 @@ export function evaluatePlan(problem: Problem, input: PlanInput): EvaluatedPlan 
   const model = new StepModel(problem);
   const cost = model.cost(plan);
   const estimate = estimateOf(problem, plan, cost);
-  const verdict = verdictOf(problem, estimate.peakMemoryBytes);
+  const verdict = hostHolds(problem, plan) ? verdictOf(problem, estimate.peakMemoryBytes) : 'out-of-memory';
   const fixes = verdict === 'fits' ? [] : fixesOf(model, plan, cost, estimate.peakMemoryBytes);
   return { plan, valid: true, violations: [], nearestPlan: null, verdict, estimate, fixes };
 }

@@ -15,6 +15,7 @@ import {
   type Host,
   type Network,
 } from './device.ts';
+import { optimizerStatesOf } from './optimizer-states.ts';
 
 export type { Device, Host, Network } from './device.ts';
 
@@ -30,6 +31,9 @@ export interface Workload {
   gradientBytesPerParameter: number;
   /** Optimizer states incl. fp32 master weights, bytes per parameter. */
   optimizerBytesPerParameter: number;
+  /** The same for embedding, head and what else stands outside the layers (Muon leaves them to Adam). */
+  outerOptimizerBytesPerParameter: number;
+  optimizerLabel: string;
   /** Year of the training stack, from the framework's version; what it could do follows from it. */
   stackYear: number;
 }
@@ -77,13 +81,8 @@ export function stackYearOf(version: string | null): number {
 
 const bytesOf = { bf16: 2, fp16: 2, fp32: 4 } as const;
 
-/** Adam with fp32 master weights and two fp32 moments (12 B); fp16 gradients need an fp32 copy as well (4 B). */
-function optimizerBytes(gradients: Scenario['job']['precision']['gradients'], weights: string): number {
-  if (weights === 'fp32') return 8; // the weights are their own master
-  return gradients === 'fp32' ? 12 : 16;
-}
-
 function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workload {
+  const optimizer = optimizerStatesOf(job);
   return {
     globalBatchSize: job.globalBatchSize,
     seqLen: job.seqLen,
@@ -92,7 +91,9 @@ function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workloa
     weightBytesPerParameter: bytesOf[job.precision.weights],
     weightCopyBytesPerParameter: compute === 'fp8' ? 2 : 0,
     gradientBytesPerParameter: bytesOf[job.precision.gradients],
-    optimizerBytesPerParameter: optimizerBytes(job.precision.gradients, job.precision.weights),
+    optimizerBytesPerParameter: optimizer.perParameter,
+    outerOptimizerBytesPerParameter: optimizer.perOuterParameter,
+    optimizerLabel: optimizer.label,
     stackYear: stackYearOf(job.framework.version),
   };
 }

@@ -92,6 +92,12 @@ export const estimateSchema = z.strictObject({
   peakMemoryBytesByStage: z.array(z.number()),
   memoryByStage: z.array(stageMemorySchema),
   usableMemoryBytes: z.number(),
+  /** Of the fullest stage as its framework's allocator counts it: `max_memory_allocated` and `max_memory_reserved`. */
+  allocatedMemoryBytes: z.number(),
+  reservedMemoryBytes: z.number(),
+  /** What the neediest node offloads to its host, and what that has; null = unknown. */
+  hostBytesPerNode: z.number(),
+  hostMemoryBytes: z.number().nullable(),
   /** Whole run; null where the job states no tokens (days) or the cluster no price (cost). */
   days: z.number().nullable(),
   cost: z.number().nullable(),

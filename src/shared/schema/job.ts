@@ -5,12 +5,25 @@ import { precisions } from './hardware.ts';
 
 export const frameworkFamilies = ['megatron-lm', 'fsdp', 'deepspeed'] as const;
 
+/** Optimizers by what they keep: the precision of Adam's moments stands in its name; all keep fp32 master weights but `pure`. */
+export const optimizers = [
+  'adam-fp32',
+  'adam-bf16',
+  'adam-fp8',
+  'adam-8bit',
+  'adam-bf16-pure',
+  'muon',
+  'sgd-momentum',
+  'adafactor',
+] as const;
+export type Optimizer = (typeof optimizers)[number];
+
 export const precisionSchema = z.strictObject({
   /** Data type of the matrix multiplications. */
   compute: z.enum(precisions),
   weights: z.enum(['bf16', 'fp16', 'fp32']),
   gradients: z.enum(['fp32', 'bf16', 'fp16']),
-  optimizer: z.enum(['adam-fp32']),
+  optimizer: z.enum(optimizers),
 });
 
 export const frameworkSchema = z.strictObject({

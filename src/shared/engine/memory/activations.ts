@@ -53,16 +53,30 @@ export interface KindActivations {
   working: number;
 }
 
+interface PerPlan {
+  problem: Problem;
+  plan: Plan;
+  byKind: (LayerActivationBytes | undefined)[];
+}
+/** What the layers of the plan asked last keep: its stages ask one after the other. */
+let last: PerPlan | null = null;
+
+function kindBytes(problem: Problem, plan: Plan, index: number, kind: LayerKind): LayerActivationBytes {
+  if (last === null || last.problem !== problem || last.plan !== plan) last = { problem, plan, byKind: [] };
+  const { seqLen, compute } = problem.workload;
+  const context = { model: problem.model, plan, seqLen, inputBytes: compute === 'fp8' ? 1 : 2 } as const;
+  return (last.byKind[index] ??= activationBytes(kind, context));
+}
+
 /** Activations of a rank's layers for one micro-batch, by kind. */
 export function kindActivations(problem: Problem, plan: Plan, rank: RankContent): KindActivations[] {
-  const { model, workload } = problem;
-  const context = { model, plan, seqLen: workload.seqLen, inputBytes: workload.compute === 'fp8' ? 1 : 2 } as const;
+  const { model } = problem;
   const share = plan.recompute.mode === 'full' ? fullShare(plan, rank.layers) : 1;
   return stackOf(model).kinds.flatMap((kind, index): KindActivations[] => {
     const isLast = index === (stackOf(model).order.at(-1) ?? 0);
     const count = (rank.counts[index] ?? 0) + (isLast ? rank.mtpLayers : 0);
     if (count === 0) return [];
-    const { kept, working } = activationBytes(kind, context);
+    const { kept, working } = kindBytes(problem, plan, index, kind);
     const whole = share < 1 ? working : 0; // with full recomputation `working` is all that a layer would keep
     return [{ kind: index, count, kept: count * (share * kept + (1 - share) * whole), working }];
   });

@@ -3,7 +3,7 @@
  * Legend: s = seqLen, b = microBatchSize, h hidden, f width of the feed-forward part, t = tp. Source: MODEL §3.7.
  */
 import { stackOf } from '../../layer-stack.ts';
-import type { LayerKind, Plan } from '../../schema/index.ts';
+import type { Model, Plan } from '../../schema/index.ts';
 import { GIB, MIB } from '../../units.ts';
 import type { Device, Problem } from '../problem.ts';
 import type { RankContent } from '../stages.ts';
@@ -50,22 +50,45 @@ export function matmulWorkspaces({ device, model }: Problem): MemoryItem[] {
 
 const isRecent = ({ kernelCurves }: Device): boolean => !OLDER_PARTS.has(kernelCurves);
 
-/** Matrices of distinct shape that a layer's weight gradients have, in elements on one rank: of routed experts one. */
-function gradientShapes(problem: Problem, { tp, etp }: Plan, kinds: readonly LayerKind[]): number {
-  const shapes = new Map<string, number>();
+/** Elements of matrices by how a split treats them; of routed experts one. */
+interface Shapes {
+  sharded: number;
+  replicated: number;
+  expert: number;
+}
+
+const shapesByModel = new WeakMap<Model, Map<string, Shapes>>();
+
+/** Sizes of the matrices of distinct shape among the layers of the given kinds: what weight gradients come in. */
+function gradientShapes(model: Model, counts: readonly number[]): Shapes {
+  let known = shapesByModel.get(model);
+  if (known === undefined) shapesByModel.set(model, (known = new Map<string, Shapes>()));
+  const key = counts.map((count) => (count > 0 ? 1 : 0)).join('');
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const parts = new Map<string, Shapes>();
   const none = { type: 'none' } as const;
-  for (const { mixer, ffn } of kinds) {
-    const around = { norms: 0, parallel: false, otherParameters: 0 };
-    const parts = [
-      { spec: mixer, counts: partParameters({ mixer, ffn: none, ...around }, problem.model) },
-      { spec: ffn, counts: partParameters({ mixer: none, ffn, ...around }, problem.model) },
+  const around = { norms: 0, parallel: false, otherParameters: 0 };
+  for (const { mixer, ffn } of stackOf(model).kinds.filter((_, kind) => (counts[kind] ?? 0) > 0)) {
+    const list = [
+      { spec: mixer, size: partParameters({ mixer, ffn: none, ...around }, model), experts: 1 },
+      {
+        spec: ffn,
+        size: partParameters({ mixer: none, ffn, ...around }, model),
+        experts: ffn.type === 'moe' ? ffn.numExperts : 1,
+      },
     ];
-    for (const { spec, counts } of parts) {
-      const numExperts = spec.type === 'moe' ? spec.numExperts : 1;
-      shapes.set(JSON.stringify(spec), counts.sharded / tp + counts.replicated + counts.routed / numExperts / etp);
-    }
+    for (const { spec, size, experts } of list)
+      parts.set(JSON.stringify(spec), {
+        sharded: size.sharded,
+        replicated: size.replicated,
+        expert: size.routed / experts,
+      });
   }
-  return [...shapes.values()].reduce((sum, size) => sum + size, 0);
+  const sum = (of: (one: Shapes) => number) => [...parts.values()].reduce((total, one) => total + of(one), 0);
+  const shapes = { sharded: sum((o) => o.sharded), replicated: sum((o) => o.replicated), expert: sum((o) => o.expert) };
+  known.set(key, shapes);
+  return shapes;
 }
 
 /**
@@ -74,8 +97,9 @@ function gradientShapes(problem: Problem, { tp, etp }: Plan, kinds: readonly Lay
  */
 export function gradientStandIns(problem: Problem, plan: Plan, rank: RankContent): MemoryItem[] {
   if (plan.sharding.zeroStage > 1 || problem.workload.weightBytesPerParameter > 2) return [];
-  const kinds = stackOf(problem.model).kinds.filter((_, kind) => (rank.counts[kind] ?? 0) > 0);
-  return item('16-bit stand-ins for weight gradients of one layer', 2 * gradientShapes(problem, plan, kinds));
+  const { sharded, replicated, expert } = gradientShapes(problem.model, rank.counts);
+  const elements = sharded / plan.tp + replicated + expert / plan.etp;
+  return item('16-bit stand-ins for weight gradients of one layer', 2 * elements);
 }
 
 /** Buffers of the exchange with the ranks of other experts: rows sent and received, forward and backward in turn. */

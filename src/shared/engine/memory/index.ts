@@ -20,11 +20,12 @@ import {
 } from './buffers.ts';
 import { endItems, lossItems } from './ends.ts';
 import { bytesOf, type MemoryItem } from './items.ts';
-import { hostStateBytes, stateItems } from './states.ts';
+import { stateItems } from './states.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { rankParameters } from '../workload/parameters.ts';
 
 export { layerActivationBytes, type LayerActivationBytes } from './activations.ts';
+export { hostBytesPerNode, hostHolds } from './host.ts';
 export type { MemoryItem } from './items.ts';
 
 /** Activations of the layers of one rank, by kind, and the most that recomputing one of them needs. */
@@ -99,18 +100,6 @@ export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: numbe
   return [...allocated, ...deviceItems(problem, plan, bytesOf(allocated))];
 }
 
-/** Bytes of host memory that one rank of a stage needs for what is offloaded. */
-export function hostBytes(problem: Problem, plan: Plan, stageIndex: number): number {
-  const rank = residentRanksOf(problem.model, plan)?.[stageIndex];
-  if (rank === undefined) return 0;
-  const states = hostStateBytes(problem, plan, rankParameters(problem.model, plan, rank));
-  if (plan.offload.activations === 0) return states;
-  const numMicroBatches = problem.workload.globalBatchSize / (plan.dp * plan.microBatchSize);
-  const inFlight = scheduleOf(plan).inFlight(pipelineShape(plan, numMicroBatches), stageIndex);
-  const kept = kindActivations(problem, plan, rank).reduce((sum, one) => sum + one.kept, 0);
-  return states + plan.offload.activations * inFlight * kept;
-}
-
 /** Bytes by category on one accelerator of a stage. */
 export function stageMemory(problem: Problem, plan: Plan, stageIndex: number): StageMemory {
   const memory: StageMemory = {
@@ -129,19 +118,40 @@ export function stageMemory(problem: Problem, plan: Plan, stageIndex: number): S
   return memory;
 }
 
+/**
+ * Stages one of which holds most. Where in-flight micro-batches fall along the pipeline, of stages with the same layers and
+ * ends the first holds most; elsewhere any may.
+ */
+function candidates(problem: Problem, plan: Plan): number[] {
+  const { placement, modelCopies } = scheduleOf(plan);
+  const stages = Array.from({ length: plan.pp }, (_, stage) => stage);
+  if (placement === 'down-and-up' || modelCopies > 1) return stages;
+  const seen = new Set<string>();
+  const ranks = residentRanksOf(problem.model, plan) ?? [];
+  return stages.filter((stage) => {
+    const rank = ranks[stage];
+    if (rank === undefined) return false;
+    const { counts, hasEmbedding, hasHead, mtpLayers } = rank;
+    const content = `${counts.join(' ')} ${hasEmbedding ? 'E' : ''}${hasHead ? 'L' : ''}${mtpLayers}`;
+    return !seen.has(content) && seen.add(content);
+  });
+}
+
+const candidatesByRanks = new WeakMap<object, number[]>();
+
 /** The stage that holds most. */
 export function fullestStage(problem: Problem, plan: Plan): StageMemory {
+  const ranks = residentRanksOf(problem.model, plan);
+  let stages = ranks === null ? [0] : candidatesByRanks.get(ranks);
+  if (stages === undefined) {
+    stages = candidates(problem, plan);
+    if (ranks !== null) candidatesByRanks.set(ranks, stages);
+  }
   let fullest = stageMemory(problem, plan, 0);
-  const { placement, modelCopies } = scheduleOf(plan);
-  const isFalling = placement !== 'down-and-up' && modelCopies === 1;
-  const { model } = problem;
-  const isUniform = isFalling && plan.layout === null && stackOf(model).kinds.length === 1 && model.mtpLayers === 0;
-  // in-flight micro-batches fall from the first stage to the last: of equal middle stages the second holds most
-  const others = isUniform ? [1, plan.pp - 1] : Array.from({ length: plan.pp }, (_, stage) => stage);
-  for (const stageIndex of new Set(others)) {
-    if (stageIndex < 1 || stageIndex >= plan.pp) continue;
-    const stage = stageMemory(problem, plan, stageIndex);
-    if (stage.totalBytes > fullest.totalBytes) fullest = stage;
+  for (const stage of stages) {
+    if (stage === 0) continue;
+    const memory = stageMemory(problem, plan, stage);
+    if (memory.totalBytes > fullest.totalBytes) fullest = memory;
   }
   return fullest;
 }

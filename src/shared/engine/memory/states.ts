@@ -33,19 +33,42 @@ function over(shards: number, what: string): string {
   return shards > 1 ? ` ÷ ${shards} ${what}` : '';
 }
 
+/** What ZeRO-2 and 3 hold whole for a moment: weights of the layers in use, and a layer's gradients before they are cut. */
+function gatheredItems(problem: Problem, plan: Plan, rank: RankContent, held: RankParameters): MemoryItem[] {
+  const { zeroStage, reshardAfterForward } = plan.sharding;
+  if (zeroStage < 2 || splitOf(plan).denseShards === 1) return [];
+  const unit = largestUnit(problem, plan, rank);
+  const whole = held.dense + held.experts;
+  const item = (label: string, bytes: number): MemoryItem => ({ category: 'workspace', label, bytes, source: SOURCE });
+  const gradients = item(
+    'Gradients of one layer before they are scattered',
+    problem.workload.gradientBytesPerParameter * unit,
+  );
+  if (zeroStage === 2) return [gradients];
+  const gathered = reshardAfterForward ? Math.min(GATHERED_UNITS * unit, whole) : whole;
+  return [item('Gathered weights of the layers in use', 2 * gathered), gradients];
+}
+
 /** Everything that a rank holds for its parameters. */
 export function stateItems(problem: Problem, plan: Plan, rank: RankContent, held: RankParameters): MemoryItem[] {
   const { weightBytesPerParameter: w, gradientBytesPerParameter: g, optimizerBytesPerParameter: o } = problem.workload;
-  const { zeroStage, reshardAfterForward } = plan.sharding;
+  const { outerOptimizerBytesPerParameter: oOuter, optimizerLabel } = problem.workload;
+  const { zeroStage } = plan.sharding;
   const split = splitOf(plan);
   const items: MemoryItem[] = [];
   const add = (category: MemoryItem['category'], label: string, bytes: number) =>
     bytes > 0 && items.push({ category, label, bytes, source: SOURCE });
   const parts = [
-    { name: '', parameters: held.dense, shards: split.denseShards, ranks: 'data-parallel ranks' },
-    { name: ' of experts', parameters: held.experts, shards: split.expertShards, ranks: 'expert-data-parallel ranks' },
+    { name: '', parameters: held.dense, outer: held.outer, shards: split.denseShards, ranks: 'data-parallel ranks' },
+    {
+      name: ' of experts',
+      parameters: held.experts,
+      outer: 0,
+      shards: split.expertShards,
+      ranks: 'expert-data-parallel ranks',
+    },
   ];
-  for (const { name, parameters, shards, ranks } of parts) {
+  for (const { name, parameters, outer, shards, ranks } of parts) {
     const weightShards = zeroStage === 3 ? shards : 1;
     const gradientShards = zeroStage >= 2 ? shards : 1;
     const stateShards = zeroStage >= 1 ? shards : 1;
@@ -58,20 +81,11 @@ export function stateItems(problem: Problem, plan: Plan, rank: RankContent, held
     add('gradients', `Gradients${name}, ${g} B each${over(gradientShards, ranks)}`, (g * parameters) / gradientShards);
     add(
       'optimizer',
-      `Adam with fp32 master weights${name}, ${o} B each${over(stateShards, ranks)}`,
-      (o * parameters * (1 - plan.offload.optimizer)) / stateShards,
+      `${optimizerLabel}${name}, ${o} B each${over(stateShards, ranks)}`,
+      ((o * (parameters - outer) + oOuter * outer) * (1 - plan.offload.optimizer)) / stateShards,
     );
   }
-  if (zeroStage === 3 && split.denseShards > 1) {
-    const unit = largestUnit(problem, plan, rank);
-    const gathered = reshardAfterForward
-      ? Math.min(GATHERED_UNITS * unit, held.dense + held.experts)
-      : held.dense + held.experts;
-    add('workspace', 'Gathered weights of the layers in use', 2 * gathered);
-    add('workspace', 'Gradients of one layer before they are scattered', g * unit);
-  }
-  if (zeroStage === 2 && split.denseShards > 1)
-    add('workspace', 'Gradients of one layer before they are scattered', g * largestUnit(problem, plan, rank));
+  for (const one of gatheredItems(problem, plan, rank, held)) items.push(one);
   if (problem.workload.weightCopyBytesPerParameter > 0)
     add(
       'weights',

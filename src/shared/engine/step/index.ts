@@ -143,7 +143,10 @@ export class StepModel {
   /** The rank that holds most parameters: how many, and what it holds. */
   private heaviestRank(plan: Plan): { held: RankParameters; rank: RankContent | null } {
     let most = -1;
-    let heaviest: { held: RankParameters; rank: RankContent | null } = { held: { dense: 0, experts: 0 }, rank: null };
+    let heaviest: { held: RankParameters; rank: RankContent | null } = {
+      held: { dense: 0, experts: 0, outer: 0 },
+      rank: null,
+    };
     for (const rank of residentRanksOf(this.problem.model, plan) ?? []) {
       const held = rankParameters(this.problem.model, plan, rank);
       if (held.dense + held.experts <= most) continue;

@@ -115,6 +115,8 @@ export interface RankParameters {
   dense: number;
   /** Over ep·etp; sharded by ZeRO over the expert-data-parallel group. */
   experts: number;
+  /** What of `dense` stands outside the layers. */
+  outer: number;
 }
 
 /**
@@ -142,9 +144,10 @@ export function rankParameters(
     experts += (rank.mtpLayers * mtp.routed) / (ep * etp);
   }
   // prediction layers embed the next tokens themselves: their rank holds the embedding matrix, too
-  if (rank.mtpLayers > 0 && !rank.hasEmbedding && (!model.tiedEmbeddings || !rank.hasHead)) dense += vocabularyMatrix;
-  if (rank.hasEmbedding) dense += vocabularyMatrix + outer.positions + (model.vision?.parameters ?? 0);
-  if (rank.hasHead) dense += outer.finalNorm;
-  if (rank.hasHead && (!model.tiedEmbeddings || !rank.hasEmbedding)) dense += vocabularyMatrix;
-  return { dense, experts };
+  let outside = 0;
+  if (rank.mtpLayers > 0 && !rank.hasEmbedding && (!model.tiedEmbeddings || !rank.hasHead)) outside += vocabularyMatrix;
+  if (rank.hasEmbedding) outside += vocabularyMatrix + outer.positions + (model.vision?.parameters ?? 0);
+  if (rank.hasHead) outside += outer.finalNorm;
+  if (rank.hasHead && (!model.tiedEmbeddings || !rank.hasEmbedding)) outside += vocabularyMatrix;
+  return { dense: dense + outside, experts, outer: outside };
 }

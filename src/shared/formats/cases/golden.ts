@@ -104,6 +104,21 @@ function latentOf(flags: Flags): Pick<ModelInput, 'mla'> {
   };
 }
 
+/** Recipes since Llama train without dropout; the records leave its flags out. GPT-style ones keep Megatron's 0.1. */
+const isWithoutDropout = (flags: Flags): boolean =>
+  flags.has('squared-relu') || flags.text('normalization') === 'RMSNorm';
+
+/** Megatron's own fusion is its compiler's; Transformer Engine's is one kernel. */
+function lossOf(flags: Flags): boolean | 'compiled' {
+  if (!flags.has('cross-entropy-loss-fusion')) return false;
+  return flags.text('cross-entropy-fusion-impl') === 'te' ? true : 'compiled';
+}
+
+/** Optimizer by its flag and the precision of its moments. */
+function optimizerOf(flags: Flags): 'muon' | 'adam-fp32' {
+  return /muon/.test(flags.text('optimizer') ?? '') ? 'muon' : 'adam-fp32';
+}
+
 function modelOf(flags: Flags, assumed: string[]): ModelInput | string {
   const [hiddenSize, numHeads] = [flags.number('hidden-size'), flags.number('num-attention-heads')];
   const pattern = flags.text('hybrid-layer-pattern') ?? flags.text('hybrid-override-pattern');
@@ -144,7 +159,7 @@ function modelOf(flags: Flags, assumed: string[]): ModelInput | string {
     qkvBias: hasBias,
     ffnBias: hasBias,
     qkNorm: flags.has('qk-layernorm'),
-    dropout: flags.number('hidden-dropout') !== 0,
+    dropout: flags.number('hidden-dropout') !== 0 && !isWithoutDropout(flags),
     ...experts,
     ...latentOf(flags),
     layerPattern: pattern === null ? null : pattern.replaceAll('|', ''),
@@ -251,7 +266,7 @@ function planOf(flags: Flags, numLayers: number, numAccelerators: number): PlanI
       expert: flags.has('overlap-moe-expert-parallel-comm'),
     },
     runtime: {
-      fusedCrossEntropy: flags.has('cross-entropy-loss-fusion'),
+      fusedCrossEntropy: lossOf(flags),
       attentionKernel: isUnfused ? 'unfused' : 'flash',
       cudaGraphs: 'none',
     },
@@ -329,7 +344,7 @@ export function readGolden(
         task: 'pretrain',
         globalBatchSize,
         seqLen: flags.number('seq-length') ?? 1024,
-        precision: { compute, gradients },
+        precision: { compute, gradients, optimizer: optimizerOf(flags) },
         framework: { family: 'megatron-lm', version: null },
       },
     },
