@@ -179,7 +179,9 @@ function fixesOf(model: StepModel, plan: Plan, cost: StepCost, peakMemoryBytes: 
     const bytes = fullestStage(problem, next).totalBytes;
     if (bytes >= peakMemoryBytes || !hostHolds(problem, next)) return [];
     const costsSeconds = model.cost(next).stepSeconds - cost.stepSeconds;
-    return [{ change, patch, savesBytes: peakMemoryBytes - bytes, costsSeconds, verdict: verdictOf(problem, bytes) }];
+    return [
+      { change, patch, savesBytes: peakMemoryBytes - bytes, costsSeconds, verdict: verdictOf(problem, next, bytes) },
+    ];
   });
   return fixes.sort((a, b) => verdictOrder[a.verdict] - verdictOrder[b.verdict] || a.costsSeconds - b.costsSeconds);
 }
@@ -195,7 +197,7 @@ export function evaluatePlan(problem: Problem, input: PlanInput): EvaluatedPlan 
   const model = new StepModel(problem);
   const cost = model.cost(plan);
   const estimate = estimateOf(problem, plan, cost);
-  const verdict = hostHolds(problem, plan) ? verdictOf(problem, estimate.peakMemoryBytes) : 'out-of-memory';
+  const verdict = hostHolds(problem, plan) ? verdictOf(problem, plan, estimate.peakMemoryBytes) : 'out-of-memory';
   const fixes = verdict === 'fits' ? [] : fixesOf(model, plan, cost, estimate.peakMemoryBytes);
   return { plan, valid: true, violations: [], nearestPlan: null, verdict, estimate, fixes };
 }

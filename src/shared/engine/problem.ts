@@ -79,7 +79,13 @@ export function stackYearOf(version: string | null): number {
   return CURRENT_STACK_YEAR;
 }
 
-const bytesOf = { bf16: 2, fp16: 2, fp32: 4 } as const;
+const bytesOf = { bf16: 2, fp16: 2, fp32: 4, fp8: 1 } as const;
+
+/** fp8 matmuls read an fp8 copy of a 16-bit weight and its transpose; of an fp8 weight only the transpose is a copy. */
+function copyBytes(weights: Scenario['job']['precision']['weights'], compute: Workload['compute']): number {
+  if (compute !== 'fp8') return 0;
+  return weights === 'fp8' ? 1 : 2;
+}
 
 function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workload {
   const optimizer = optimizerStatesOf(job);
@@ -89,7 +95,7 @@ function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workloa
     tokens: job.tokens,
     compute,
     weightBytesPerParameter: bytesOf[job.precision.weights],
-    weightCopyBytesPerParameter: compute === 'fp8' ? 2 : 0,
+    weightCopyBytesPerParameter: copyBytes(job.precision.weights, compute),
     gradientBytesPerParameter: bytesOf[job.precision.gradients],
     optimizerBytesPerParameter: optimizer.perParameter,
     outerOptimizerBytesPerParameter: optimizer.perOuterParameter,

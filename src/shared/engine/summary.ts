@@ -1,15 +1,19 @@
 /** From a step's cost to the numbers that a plan is compared by. */
 import type { Plan, PlanSummary, Verdict } from '../schema/index.ts';
 import { SECONDS_PER_DAY, SECONDS_PER_HOUR } from '../units.ts';
+import { reclaimableBytes } from './memory/index.ts';
 import { planKey } from './plan.ts';
 import type { Problem } from './problem.ts';
 import { recomputedShareOf, type StepCost } from './step/index.ts';
 import { modelFlops, recomputedFlops } from './workload/flops.ts';
 
-/** Whether a peak fits: below the headroom, inside it, or beyond what can be allocated. */
-export function verdictOf(problem: Problem, peakMemoryBytes: number): Verdict {
+/**
+ * Whether a peak fits: below the headroom, inside it, or beyond what can be allocated even after the allocator has given
+ * back what no tensor lies in.
+ */
+export function verdictOf(problem: Problem, plan: Plan, peakMemoryBytes: number): Verdict {
   const usable = problem.device.usableMemoryBytes;
-  if (peakMemoryBytes > usable) return 'out-of-memory';
+  if (peakMemoryBytes - reclaimableBytes(problem, plan, peakMemoryBytes) > usable) return 'out-of-memory';
   return peakMemoryBytes > usable * (1 - problem.constraints.headroomFraction) ? 'at-risk' : 'fits';
 }
 
@@ -74,6 +78,6 @@ export function summarize(problem: Problem, plan: Plan, cost: StepCost, peakMemo
     peakMemoryBytes,
     days: totals.days,
     cost: totals.cost,
-    verdict: verdictOf(problem, peakMemoryBytes),
+    verdict: verdictOf(problem, plan, peakMemoryBytes),
   };
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { quantile, summarizeErrors } from './calibration/statistics.ts';
 import { divisorsOf } from './divisors.ts';
 import { evaluatePlan } from './evaluate.ts';
+import { completePlan } from './plan.ts';
 import { runTotals, verdictOf } from './summary.ts';
 import { caseArbitrary } from './testing/arbitraries.ts';
 import { exampleProblem, problemOf } from './testing/problems.ts';
@@ -65,9 +66,11 @@ describe('verdictOf', () => {
     [0.9, 'fits'],
     [0.9001, 'at-risk'],
     [1, 'at-risk'],
-    [1.0001, 'out-of-memory'],
+    // the allocator gives back up to 5 % that no tensor lies in
+    [1.04, 'at-risk'],
+    [1.06, 'out-of-memory'],
   ])('%f of the usable memory with a headroom of a tenth: %s', (share, verdict) => {
-    expect(verdictOf(problem, share * usable)).toBe(verdict);
+    expect(verdictOf(problem, completePlan(problem, {}), share * usable)).toBe(verdict);
   });
 });
 

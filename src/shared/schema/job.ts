@@ -21,7 +21,8 @@ export type Optimizer = (typeof optimizers)[number];
 export const precisionSchema = z.strictObject({
   /** Data type of the matrix multiplications. */
   compute: z.enum(precisions),
-  weights: z.enum(['bf16', 'fp16', 'fp32']),
+  /** `fp8`: the weights themselves are 8-bit, with their transpose beside them; master weights stay fp32. */
+  weights: z.enum(['bf16', 'fp16', 'fp32', 'fp8']),
   gradients: z.enum(['fp32', 'bf16', 'fp16']),
   optimizer: z.enum(optimizers),
 });

@@ -7,7 +7,7 @@ import { GIB } from '#shared/units.ts';
 import { brokenRules, completePlan, evaluatePlan, meteredBytes, recipeLayout, toProblem } from '../../jobs/index.ts';
 import { comparison, measuredOf } from './meters.ts';
 import { brokenOptions } from './options.ts';
-import { hasSplit, hostPrediction, rangePrediction } from './bounds.ts';
+import { hostPrediction, rangePrediction } from './bounds.ts';
 import type { MemoryComparison, Prediction, PreparedCase } from './types.ts';
 
 const gib = (bytes: number) => `${(bytes / GIB).toFixed(1)} GiB`;
@@ -18,23 +18,9 @@ export function prepare(reading: CaseReading, presets: Presets, calibration: Cal
   const accelerator = findAccelerator(presets, scenario.cluster.accelerator);
   const problem = toProblem(scenario, accelerator, calibration);
   const { family, version } = reading.framework;
-  const asked = { ...problem, framework: { family, version }, workload: workloadOf(reading, problem) };
+  const asked = { ...problem, framework: { family, version } };
   const layout = layoutOf(reading, asked);
   return { reading, problem: asked, plan: completePlan(asked, { ...reading.plan, ...layout }) };
-}
-
-/** DeepSpeed's bf16 optimizer keeps the bf16 gradients beside the fp32 ones that it sums them into (bf16_optimizer.py). */
-const HALF_GRADIENT_BYTES = 2;
-
-/** torchtune's full fine-tuning with 8-bit Adam: bf16 weights and gradients without fp32 copies, two moments of a byte. */
-const EIGHT_BIT = { weightBytesPerParameter: 2, gradientBytesPerParameter: 2, optimizerBytesPerParameter: 2 };
-
-function workloadOf({ framework, row }: CaseReading, { workload }: Problem): Problem['workload'] {
-  if (/8-?bit/i.test(row.offload ?? '')) return { ...workload, ...EIGHT_BIT };
-  const isSummed =
-    framework.family === 'deepspeed' && /bf16/i.test(row.precision ?? '') && workload.gradientBytesPerParameter === 4;
-  if (!isSummed) return workload;
-  return { ...workload, gradientBytesPerParameter: workload.gradientBytesPerParameter + HALF_GRADIENT_BYTES };
 }
 
 /** Layers per stage as the row lists them. */
@@ -91,6 +77,12 @@ function memoryOf({ reading, problem, plan }: PreparedCase, fullest: number): Me
   return comparison(meteredBytes(problem, plan, fullest)[meter], meter, measured);
 }
 
+/** Peak with everything recomputed. */
+function withRecomputation({ problem, plan }: PreparedCase): number | null {
+  const recompute = { mode: 'full' as const, modules: [], layersPerStage: null };
+  return evaluatePlan(problem, { ...plan, recompute }).estimate?.peakMemoryBytes ?? null;
+}
+
 function evaluated(prepared: PreparedCase): Prediction {
   const { problem, plan, reading } = prepared;
   const { estimate, verdict, violations } = evaluatePlan(problem, plan);
@@ -108,13 +100,12 @@ function evaluated(prepared: PreparedCase): Prediction {
   const common = { memory, isMeasuredVerdict: true };
   if (reading.accelerator === null)
     return { predicted: 'accepted', reason: `breaks no rule; ${need.replace(/ of .*/, '')}`, memory };
-  // before an allocation fails, the allocator gives back what lies unused between its blocks
-  const { reserved, allocated } = meteredBytes(problem, plan, fullest);
-  const tight = estimate.peakMemoryBytes - (reserved - allocated);
-  if (verdict === 'out-of-memory' && tight <= usable)
+  const recomputed =
+    verdict === 'out-of-memory' && !reading.known.has('plan.recompute') ? withRecomputation(prepared) : null;
+  if (recomputed !== null && recomputed <= usable)
     return {
       predicted: 'at_risk',
-      reason: `${need}, ${gib(tight)} of it in tensors: nothing is left between them`,
+      reason: `${need} without recomputation, ${gib(recomputed)} with all of it: the row does not state which`,
       ...common,
     };
   if (verdict === 'out-of-memory')
@@ -152,8 +143,6 @@ export function predict(reading: CaseReading, presets: Presets, calibration: Cal
   if (broken !== null) return broken;
   const host = hostPrediction(prepared);
   if (host !== null) return host;
-  // states alone, where no split is stated: adapters add little to them
-  if (reading.row.mode === 'lora' && !hasSplit(prepared)) return rangePrediction(prepared);
   if (unplanned !== null) return { predicted: 'not_predicted', reason: unplanned };
   if (reading.framework.family === 'serving' || reading.framework.family === 'other')
     return { predicted: 'accepted', reason: 'breaks no rule; memory is judged for training frameworks only' };

@@ -132,6 +132,16 @@ export function pipelineBuffers(problem: Problem, plan: Plan): MemoryItem[] {
   return item('Pipeline send and receive buffers', (4 * boundary) / (plan.sequenceParallel ? plan.tp : 1));
 }
 
+/**
+ * What of a peak the allocator can give back before it fails: when the device refuses it more, it frees the blocks that no
+ * tensor lies in and asks again. Source: PyTorch CUDACachingAllocator.cpp (release_cached_blocks).
+ */
+export function reclaimableBytes({ network }: Problem, plan: Plan, peakBytes: number): number {
+  const share = plan.runtime.expandableSegments ? EXPANDABLE_FRAGMENTATION_FRACTION : FRAGMENTATION_FRACTION;
+  const process = CONTEXT_BYTES + (network.numAccelerators > 1 ? COMMUNICATOR_BYTES : 0);
+  return (Math.max(0, peakBytes - process) * share) / (1 + share);
+}
+
 /** What the process holds outside the framework's allocator, and what the allocator loses. */
 export function deviceItems(problem: Problem, plan: Plan, allocatedBytes: number): MemoryItem[] {
   const share = plan.runtime.expandableSegments ? EXPANDABLE_FRAGMENTATION_FRACTION : FRAGMENTATION_FRACTION;

@@ -25,6 +25,7 @@ import { stackOf } from '../../layer-stack.ts';
 import { rankParameters } from '../workload/parameters.ts';
 
 export { layerActivationBytes, type LayerActivationBytes } from './activations.ts';
+export { reclaimableBytes } from './buffers.ts';
 export { hostBytesPerNode, hostHolds } from './host.ts';
 export type { MemoryItem } from './items.ts';
 

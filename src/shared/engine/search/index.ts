@@ -123,7 +123,7 @@ class SliceSearch {
     cell.plans++;
     const peakMemoryBytes = fullestStage(problem, plan).totalBytes;
     cell.leastMemoryBytes = Math.min(cell.leastMemoryBytes ?? Infinity, peakMemoryBytes);
-    if (verdictOf(problem, peakMemoryBytes) !== 'fits') {
+    if (verdictOf(problem, plan, peakMemoryBytes) !== 'fits') {
       this.noteTooLarge(plan, peakMemoryBytes);
       return this.prune('memory');
     }

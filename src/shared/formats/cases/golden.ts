@@ -344,7 +344,12 @@ export function readGolden(
         task: 'pretrain',
         globalBatchSize,
         seqLen: flags.number('seq-length') ?? 1024,
-        precision: { compute, gradients, optimizer: optimizerOf(flags) },
+        precision: {
+          compute,
+          gradients,
+          optimizer: optimizerOf(flags),
+          ...(flags.has('fp8-param-gather') ? { weights: 'fp8' as const } : {}),
+        },
         framework: { family: 'megatron-lm', version: null },
       },
     },

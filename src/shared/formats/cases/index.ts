@@ -202,6 +202,21 @@ function gradientsOf(row: CaseRow, { version }: CaseFramework, compute: string):
   return isOld && compute === 'fp16' ? { gradients: 'fp16' } : {};
 }
 
+/**
+ * Megatron-Bridge's recipes keep gradients and Adam's moments in bf16 (precision-aware optimizer), and weights in fp8 where
+ * they compute in it. Source: Megatron-Bridge src/megatron/bridge/recipes; its own measurements (skills/) agree with 12
+ * bytes per parameter and not with 18.
+ */
+function recipePrecision(row: CaseRow, compute: string, assumed: string[]): ScenarioInput['job']['precision'] {
+  if (!/bridge|nemo/i.test(row.framework ?? '')) return {};
+  assumed.push('gradients and moments: bf16, weights as computed with (Megatron-Bridge’s recipes)');
+  return {
+    gradients: 'bf16',
+    optimizer: 'adam-bf16',
+    ...(compute === 'fp8' ? { weights: 'fp8' as const } : {}),
+  };
+}
+
 function jobOf(row: CaseRow, framework: CaseFramework, batch: ReturnType<typeof batchOf>, assumed: string[]) {
   const stated = precisionOf(row.precision);
   if (stated === null) assumed.push('precision: bf16');
@@ -216,7 +231,7 @@ function jobOf(row: CaseRow, framework: CaseFramework, batch: ReturnType<typeof 
     task,
     globalBatchSize: batch.globalBatchSize,
     seqLen: batch.seqLen,
-    precision: { compute, ...gradientsOf(row, framework, compute) },
+    precision: { compute, ...gradientsOf(row, framework, compute), ...recipePrecision(row, compute, assumed) },
     framework: { family, version: framework.version },
   };
 }
