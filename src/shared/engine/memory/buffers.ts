@@ -125,6 +125,36 @@ export function contextBuffers(problem: Problem, plan: Plan): MemoryItem[] {
   return item('Keys and values of other CP ranks', 2 * chunks * tokensOf(problem, plan) * width, 'docs/MODEL.md §3.4');
 }
 
+/** Elements of DeepSpeed's buckets. Source: its configuration's defaults reduce_bucket_size and allgather_bucket_size. */
+const DEEPSPEED_BUCKET_ELEMENTS = 5e8;
+
+/**
+ * What DeepSpeed holds beside what others do: a bucket of 16-bit gradients being reduced and one of weights being gathered,
+ * and where gradients accumulate in fp32 the 16-bit ones as well. Source: DeepSpeed runtime/zero/stage_1_and_2.py,
+ * runtime/bf16_optimizer.py.
+ */
+export function deepSpeedItems({ framework, workload }: Problem, plan: Plan, parameters: number): MemoryItem[] {
+  if (framework.family !== 'deepspeed') return [];
+  const isSharded = plan.sharding.zeroStage > 0 && plan.dp * plan.cp > 1;
+  const both = workload.weightBytesPerParameter === 2 && workload.gradientBytesPerParameter === 4;
+  return [
+    ...item('Buckets of gradients and weights on their way', isSharded ? 2 * 2 * DEEPSPEED_BUCKET_ELEMENTS : 0),
+    ...item('16-bit gradients beside the fp32 ones', both ? 2 * parameters : 0),
+  ];
+}
+
+/** Year from which Megatron-LM frees a stage's output once it is sent (Korthikanti et al. 2022, appendix B). */
+const FREED_OUTPUT_YEAR = 2023;
+
+/** Outputs of a stage, one for each micro-batch in flight, where the stack keeps them until their backward. */
+export function stageOutputs(problem: Problem, plan: Plan, inFlight: number): MemoryItem[] {
+  const { framework, workload, model } = problem;
+  const areKept = framework.family === 'deepspeed' || workload.stackYear < FREED_OUTPUT_YEAR;
+  if (plan.pp === 1 || !areKept) return [];
+  const shard = plan.sequenceParallel ? plan.tp : 1;
+  return item('Outputs of the stage', (2 * tokensOf(problem, plan) * model.hiddenSize * inFlight) / shard);
+}
+
 /** Tensors on their way between stages. */
 export function pipelineBuffers(problem: Problem, plan: Plan): MemoryItem[] {
   if (plan.pp === 1) return [];

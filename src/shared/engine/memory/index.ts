@@ -12,11 +12,13 @@ import { residentRanksOf, type RankContent } from '../stages.ts';
 import { kindActivations } from './activations.ts';
 import {
   contextBuffers,
+  deepSpeedItems,
   deviceItems,
   expertBuffers,
   gradientStandIns,
   matmulWorkspaces,
   pipelineBuffers,
+  stageOutputs,
 } from './buffers.ts';
 import { endItems, lossItems } from './ends.ts';
 import { bytesOf, type MemoryItem } from './items.ts';
@@ -89,6 +91,8 @@ export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: numbe
     ...expertBuffers(problem, plan),
     ...contextBuffers(problem, plan),
     ...pipelineBuffers(problem, plan),
+    ...stageOutputs(problem, plan, inFlight),
+    ...deepSpeedItems(problem, plan, held.dense + held.experts),
   ];
   const allocated = [
     ...stateItems(problem, plan, rank, held),

@@ -79,7 +79,14 @@ function stateBytes(d: number, zeroStage: ZeroStage, precision: Precision, optim
   const sized =
     optimizerBytes === undefined
       ? problem
-      : { ...problem, workload: { ...workload, optimizerBytesPerParameter: optimizerBytes } };
+      : {
+          ...problem,
+          workload: {
+            ...workload,
+            optimizerBytesPerParameter: optimizerBytes,
+            outerOptimizerBytesPerParameter: optimizerBytes,
+          },
+        };
   const memory = stageMemory(sized, plan, 0);
   const whole = { counts: [model.numLayers], hasEmbedding: true, hasHead: true, mtpLayers: 0 };
   const { dense } = rankParameters(model, { tp: 1, ep: 1, etp: 1 }, whole);
