@@ -1,11 +1,12 @@
 /**
  * Fits the few constants that kernels do not fix to whole measured runs, and reports the error on runs left out.
  *
- *   node tools/fit-step-time/index.ts RUNS.json [RUNS.json …] -o resources/calibration/step-time.json
+ *   node tools/fit-step-time/index.ts RUNS.json [RUNS.json …] [--check MORE.json] -o resources/calibration/step-time.json
  *
  * Deterministic. Rows that the record flags, of quality C or D, or that the planner does not model are left out with
  * the reason printed. Rows of one model, accelerator and split weigh together as one, so that a table that repeats a
  * configuration over ten cluster sizes does not outvote the others. Held-out error: leave one source out.
+ * Rows of `--check` are never fitted: they and the rows left out by source set the interval.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -152,7 +153,7 @@ const round = (value: number | null, digits = 4): number => Number((value ?? 0).
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { output: { type: 'string', short: 'o' } },
+  options: { output: { type: 'string', short: 'o' }, check: { type: 'string', multiple: true, default: [] } },
 });
 const cases = readCases(positionals);
 const priors = withParameters(parameterNames.map((name) => previous.parameters[name].prior));
@@ -197,7 +198,19 @@ for (const name of parameterNames) console.log(name.padEnd(24), previous.paramet
 
 const inSample = summarizeErrors(cases.map((one) => errorOf(one, fitted)));
 const outside = summarizeErrors(heldOut.map(({ error }) => error));
-const ratios = heldOut.map(({ error }) => 1 / (1 + error));
+const fittedIds = new Set(cases.map(({ id }) => id));
+const unseen = readCases(values.check).filter(({ id }) => !fittedIds.has(id));
+const unseenErrors = unseen.map((one) => errorOf(one, fitted));
+report('never fitted (--check)', unseenErrors);
+for (const [kind, isKind] of [
+  ['dense', (one: Case) => one.problem.model.moe === null],
+  ['experts', (one: Case) => one.problem.model.moe !== null],
+] as const)
+  report(
+    `  ${kind}`,
+    unseen.filter(isKind).map((one) => errorOf(one, fitted)),
+  );
+const ratios = [...heldOut.map(({ error }) => error), ...unseenErrors].map((error) => 1 / (1 + error));
 const dates = new Date().toISOString().slice(0, 10);
 const result: CalibrationFile = {
   ...previous,
@@ -227,8 +240,8 @@ const result: CalibrationFile = {
   stepTimeBand: {
     low: round(quantile(ratios, 0.05)),
     high: round(quantile(ratios, 0.95)),
-    rows: outside.count,
-    basis: `step time: 5th to 95th percentile of ${outside.count} measured runs left out by source (dense, A100 and H100)`,
+    rows: ratios.length,
+    basis: `step time: 5th to 95th percentile of ${ratios.length} measured runs that the constants were not fitted to`,
   },
 };
 if (values.output !== undefined) writeFileSync(values.output, `${JSON.stringify(result, null, 2)}\n`);

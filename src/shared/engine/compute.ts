@@ -15,21 +15,31 @@ export interface Processor {
   halfRates: DeviceRates;
   halfMatmul: MatmulCurve;
   attention: AttentionCurve;
-  /** Slowdown of the layers' matmuls over their curve, and of 16-bit ones. */
+  /** Slowdown of matmuls over their curve. */
   matmulSlowdown: number;
-  halfMatmulSlowdown: number;
+  /** Bytes moved per element to cast an input of a matmul; 0 where inputs arrive in their type. */
+  castBytesPerElement: number;
   attentionSlowdown: number;
+  /** The same of flash attention's second generation. */
+  flash2Slowdown: number;
   /** Share of the memory bandwidth that element-wise kernels reach on large arrays. */
   memoryEfficiency: number;
   optimizerEfficiency: number;
 }
 
 /**
- * How much faster fp8 matmuls of training run than the tables, which quantise the input in the measured call: training
- * casts once for several matmuls and fuses the cast with the kernel before. Source: our
- * prototype's fit over training runs, docs/MODEL.md §4.1.
+ * Bytes per element that an fp8 recipe moves to cast an input: read 2, write 1 by rows and 1 by columns (backward reads it
+ * transposed). Source: MODEL §4.1 (fp8: cast, then 2MNK at the fp8 rate); Transformer Engine casts each input once for
+ * all matmuls that read it, so the tables' own cast, which they measure in every call, is left out.
  */
-const FP8_TRAINING_GAIN = 1.35;
+const FP8_CAST_BYTES = 4;
+
+/**
+ * Time of flash attention's second generation on Hopper over that of the kernels that were measured (its third): 75 % of
+ * the peak against 35 %. Source: FlashAttention-3 (arXiv 2407.08608, abstract).
+ */
+const FLASH_2_ON_HOPPER = 0.75 / 0.35;
+const HOPPER_CURVES: ReadonlySet<string> = new Set(['h100-sxm', 'h200-sxm']);
 
 /** Fixed cost of one element-wise kernel. Source: MODEL §4.3, 0.8 of bandwidth + 3 µs on H100. */
 export const KERNEL_LAUNCH_SECONDS = 3e-6;
@@ -45,29 +55,50 @@ function borrowedFp8({ calibration }: Problem): MatmulCurve | undefined {
   return calibration.kernels.accelerators['h100-sxm']?.matmul['fp8'];
 }
 
+/**
+ * A curve as training sees it: kernels follow one another without a pause, so the part stays at its power limit whatever
+ * the size of one kernel, and the sag that a benchmark finds in its longest kernels holds for all.
+ */
+function sustained<Curve extends MatmulCurve | AttentionCurve>(curve: Curve): Curve {
+  return { ...curve, sagHalfFlops: 0 };
+}
+
+/** The fp8 curve without the cast that the tables' calls contain, which the step counts by itself. */
+function fp8Curve(fp8: MatmulCurve, half: MatmulCurve): MatmulCurve {
+  return sustained({
+    ...fp8,
+    castBytesPerElement: 0,
+    launchSeconds: Math.min(fp8.launchSeconds, half.launchSeconds),
+    // fp8 draws no less power than 16 bits; where the tables' fp8 kernels are too short to show it, 16 bits do
+    sagFraction: Math.max(fp8.sagFraction, half.sagFraction),
+  });
+}
+
 export function processorOf(problem: Problem): Processor {
   const { device, calibration, workload } = problem;
   const curves = calibration.kernels.accelerators[device.kernelCurves];
   const isFp8 = workload.compute === 'fp8';
   // fp16 runs on the same units at the same rate, and the tables hold bf16
-  const matmul = isFp8 ? (curves?.matmul['fp8'] ?? borrowedFp8(problem)) : curves?.matmul['bf16'];
   const halfMatmul = curves?.matmul['bf16'];
+  const fp8 = curves?.matmul['fp8'] ?? borrowedFp8(problem);
   const attention = curves?.attention['bf16'];
-  if (matmul === undefined || halfMatmul === undefined || attention === undefined)
+  if (halfMatmul === undefined || attention === undefined || (isFp8 && fp8 === undefined))
     throw new Error(`no ${workload.compute} curves for ${device.kernelCurves}`);
-  const { matmulSlowdown, attentionSlowdown, memoryEfficiency, optimizerEfficiency } = calibration.parameters;
+  const { attentionSlowdown, memoryEfficiency, optimizerEfficiency } = calibration.parameters;
   const { memoryBytesPerSecond, numMultiprocessors } = device;
   const rates = (peakFlopsPerSecond: number) => ({ peakFlopsPerSecond, memoryBytesPerSecond, numMultiprocessors });
+  // a part that borrows its curves may reach less than their owner
+  const matmulSlowdown = calibration.parameters.matmulSlowdown * device.matmulSlowdown;
   return {
     rates: rates(device.peakFlopsPerSecond),
-    matmul,
+    matmul: isFp8 && fp8 !== undefined ? fp8Curve(fp8, halfMatmul) : sustained(halfMatmul),
     halfRates: rates(isFp8 ? (device.peaks.bf16 ?? device.peakFlopsPerSecond) : device.peakFlopsPerSecond),
-    halfMatmul,
-    attention,
-    // a part that borrows its curves may reach less than their owner
-    matmulSlowdown: (isFp8 ? matmulSlowdown / FP8_TRAINING_GAIN : matmulSlowdown) * device.matmulSlowdown,
-    halfMatmulSlowdown: matmulSlowdown * device.matmulSlowdown,
+    halfMatmul: sustained(halfMatmul),
+    attention: sustained(attention),
+    matmulSlowdown,
+    castBytesPerElement: isFp8 ? FP8_CAST_BYTES : 0,
     attentionSlowdown,
+    flash2Slowdown: attentionSlowdown * (HOPPER_CURVES.has(device.kernelCurves) ? FLASH_2_ON_HOPPER : 1),
     memoryEfficiency,
     optimizerEfficiency,
   };
@@ -75,30 +106,54 @@ export function processorOf(problem: Problem): Processor {
 
 /** The processor with its layers' matmuls in 16 bits: for what stays in them in an fp8 recipe. */
 export function inHalf(processor: Processor): Processor {
-  const { halfRates: rates, halfMatmul: matmul, halfMatmulSlowdown: matmulSlowdown } = processor;
-  return { ...processor, rates, matmul, matmulSlowdown };
+  const { halfRates: rates, halfMatmul: matmul } = processor;
+  return { ...processor, rates, matmul, castBytesPerElement: 0 };
 }
 
-/** Seconds of C[m,n] = A[m,k]·B[k,n] in a training stack. */
-export function matmulTime(processor: Processor, shape: MatmulShape): number {
+/** Seconds to cast an input of a matmul to its type, once for all matmuls that read it. */
+function castTime(processor: Processor, elements: number): number {
+  return memoryTime(processor, processor.castBytesPerElement * elements);
+}
+
+/** Seconds of one matmul kernel in a training stack. */
+function kernelTime(processor: Processor, shape: MatmulShape): number {
   const seconds = matmulSeconds(processor.matmul, processor.rates, shape);
   return seconds * matmulAlignmentFactor(shape) * processor.matmulSlowdown;
 }
 
-/** Seconds of that matmul's weight gradient, [k,m]·[m,n]. */
-export function weightGradientTime(processor: Processor, { m, n, k }: MatmulShape): number {
-  return matmulTime(processor, { m: k, n, k: m });
+/** Seconds to start one matmul and one cast: what matmuls that run as one kernel pay once. */
+export function launchTime({ matmul, matmulSlowdown, castBytesPerElement }: Processor): number {
+  return matmul.launchSeconds * matmulSlowdown + (castBytesPerElement > 0 ? KERNEL_LAUNCH_SECONDS : 0);
 }
 
-/** Seconds of the backward of that matmul: input gradient [m,n]·[n,k] and weight gradient. */
+/** Seconds of C[m,n] = A[m,k]·B[k,n] in a training stack, with the cast of A in an fp8 recipe. */
+export function matmulTime(processor: Processor, shape: MatmulShape): number {
+  return kernelTime(processor, shape) + castTime(processor, shape.m * shape.k);
+}
+
+/** Seconds of that matmul's input gradient, [m,n]·[n,k], with the cast of the output's gradient in an fp8 recipe. */
+export function inputGradientTime(processor: Processor, { m, n, k }: MatmulShape): number {
+  return kernelTime(processor, { m, n: k, k: n }) + castTime(processor, m * n);
+}
+
+/** Seconds of that matmul's weight gradient, [k,m]·[m,n]; both sides were cast before. */
+export function weightGradientTime(processor: Processor, { m, n, k }: MatmulShape): number {
+  return kernelTime(processor, { m: k, n, k: m });
+}
+
+/** Seconds of the backward of that matmul. */
 export function matmulBackwardTime(processor: Processor, shape: MatmulShape): number {
-  const { m, n, k } = shape;
-  return matmulTime(processor, { m, n: k, k: n }) + weightGradientTime(processor, shape);
+  return inputGradientTime(processor, shape) + weightGradientTime(processor, shape);
 }
 
 /** Seconds of causal flash attention, forward and backward. */
-export function flashAttentionTime(processor: Processor, shape: AttentionShape): { forward: number; backward: number } {
-  const forward = attentionSeconds(processor.attention, processor.halfRates, shape) * processor.attentionSlowdown;
+export function flashAttentionTime(
+  processor: Processor,
+  shape: AttentionShape,
+  generation: 'flash' | 'flash-2' = 'flash',
+): { forward: number; backward: number } {
+  const slowdown = generation === 'flash-2' ? processor.flash2Slowdown : processor.attentionSlowdown;
+  const forward = attentionSeconds(processor.attention, processor.halfRates, shape) * slowdown;
   return { forward, backward: forward * ATTENTION_BACKWARD_RATIO };
 }
 

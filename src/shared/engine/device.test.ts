@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { findAccelerator } from '../schema/index.ts';
 import { placedDomainSize } from './device.ts';
-import { matmulTime, processorOf } from './compute.ts';
+import { processorOf } from './compute.ts';
+import { matmulSeconds } from './kernels/index.ts';
 import { presets } from './testing/catalog.ts';
 import { problemOf, type Choices } from './testing/problems.ts';
 
@@ -45,11 +46,13 @@ describe('the catalog and the hardware table', () => {
   });
 });
 
-/** TFLOP/s of an 8192³ bf16 matmul on one accelerator, without what training stacks lose. */
+/** TFLOP/s of an 8192³ bf16 matmul in a benchmark: without what training stacks and a sustained load lose. */
 function largeMatmul(choices: Choices): number {
   const problem = problemOf(choices);
-  const { matmulSlowdown } = problem.calibration.parameters;
-  const seconds = matmulTime(processorOf(problem), { m: 8192, n: 8192, k: 8192 }) / matmulSlowdown;
+  const { calibration, device } = problem;
+  const curve = calibration.kernels.accelerators[device.kernelCurves]!.matmul['bf16']!;
+  const shape = { m: 8192, n: 8192, k: 8192 };
+  const seconds = matmulSeconds(curve, processorOf(problem).rates, shape) * device.matmulSlowdown;
   return (2 * 8192 ** 3) / seconds / 1e12;
 }
 

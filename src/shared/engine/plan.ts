@@ -6,6 +6,9 @@ import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
 
 type Recompute = Plan['recompute'];
 
+/** Year from which stacks run flash attention of the third generation or cuDNN's (FlashAttention-3, July 2024). */
+const FLASH_3_YEAR = 2024;
+
 /** Selective recomputation that names no module means core attention; the other modes have no modules. */
 function completeRecompute({ mode = 'none', modules = [], layersPerStage = null }: Partial<Recompute> = {}): Recompute {
   if (mode !== 'selective') return { mode, modules: [], layersPerStage };
@@ -65,7 +68,7 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
       cudaGraphs: 'none',
       expertDispatcher: 'alltoall',
       expandableSegments: false,
-      attentionKernel: isModern ? 'flash' : 'unfused',
+      attentionKernel: !isModern ? 'unfused' : stackYear < FLASH_3_YEAR ? 'flash-2' : 'flash',
       ...input.runtime,
     },
   };

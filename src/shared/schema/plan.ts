@@ -57,8 +57,11 @@ const runtime = z.strictObject({
   cudaGraphs: z.enum(['none', 'per-layer', 'full']),
   expertDispatcher: z.enum(['alltoall', 'allgather', 'deepep', 'hybridep']),
   expandableSegments: z.boolean(),
-  /** `flash` never stores the s×s scores; `unfused` is the batched-matmul attention of stacks before 2023. */
-  attentionKernel: z.enum(['flash', 'unfused']),
+  /**
+   * `flash` never stores the s×s scores, in the fastest kernel there is for the part (cuDNN, FlashAttention-3); `flash-2` is
+   * the second generation of 2023 and of PyTorch's own; `unfused` is the batched-matmul attention of stacks before 2023.
+   */
+  attentionKernel: z.enum(['flash', 'flash-2', 'unfused']),
 });
 
 /** Every field of a plan; degrees are 1 where unused. tp·pp·cp·dp = the number of accelerators. */

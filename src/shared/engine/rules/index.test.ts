@@ -165,7 +165,6 @@ const broken: [rule: string, path: string, choices: Choices, input: PlanInput, s
     { pp: 2, schedule: { groupSize: 2 } },
     /1F1B has no micro-batch group/,
   ],
-  ['not-modelled', 'runtime.cudaGraphs', {}, { runtime: { cudaGraphs: 'full' } }, /CUDA graphs/],
 ];
 
 function violations(choices: Choices, input: PlanInput): { problem: Problem; plan: Plan; found: Violation[] } {

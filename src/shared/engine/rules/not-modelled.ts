@@ -1,24 +1,8 @@
 /** What a plan may say and this version does not plan, and texts that must be well formed. */
-import type { Plan } from '../../schema/index.ts';
 import { parseRankOrder } from '../network/index.ts';
 import { isPlannedSchedule, schedules } from '../pipeline/schedules/index.ts';
 import { setSchedule } from './pipeline.ts';
-import type { Rule, Value } from './rule.ts';
-
-/** A part of a plan that this version understands but does not model: refused, never planned as something else. */
-function notModelled(
-  path: string,
-  what: string,
-  { isUsed, off, without }: { isUsed: (plan: Plan) => boolean; off: Value; without: (plan: Plan) => Plan },
-): Rule {
-  return {
-    id: 'not-modelled',
-    path,
-    fault: (_, plan) => (isUsed(plan) ? `${what} is not planned by this version` : null),
-    candidates: () => [off],
-    set: without,
-  };
-}
+import type { Rule } from './rule.ts';
 
 export const notModelledRules: readonly Rule[] = [
   {
@@ -39,9 +23,4 @@ export const notModelledRules: readonly Rule[] = [
     candidates: () => ['tp-cp-ep-dp-pp', 'tp-cp-ep-pp-dp'],
     set: (plan, value) => ({ ...plan, rankOrder: String(value) }),
   },
-  notModelled('runtime.cudaGraphs', 'CUDA graphs', {
-    isUsed: (p) => p.runtime.cudaGraphs !== 'none',
-    off: 'none',
-    without: (p) => ({ ...p, runtime: { ...p.runtime, cudaGraphs: 'none' } }),
-  }),
 ];

@@ -31,7 +31,6 @@ function modelled(plan: Plan): Plan {
     sharding: isSubgroup ? { ...plan.sharding, group: plan.cp > 1 ? 'dp-cp' : 'dp' } : plan.sharding,
     recompute: { ...plan.recompute, layersPerStage: null },
     rankOrder: 'tp-cp-ep-dp-pp',
-    runtime: { ...plan.runtime, cudaGraphs: 'none' },
   };
 }
 

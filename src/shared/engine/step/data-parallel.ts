@@ -43,6 +43,9 @@ export interface DataParallelLoad {
 export interface DataParallelCost {
   gradReduce: Hideable;
   paramGather: Hideable;
+  /** Forward and backward of one micro-batch that still have nothing beside them. */
+  freeForwardSeconds: number;
+  freeBackwardSeconds: number;
   /** Ranks that share shards. */
   group: Group;
 }
@@ -89,9 +92,34 @@ function bucketed(
   return { total: bucket * of.numBuckets, bucket };
 }
 
-function gradients(links: Links, plan: Plan, groups: Groups, load: DataParallelLoad): Hideable {
+/** A reduction, and what one pass of it takes. */
+interface Reduce {
+  cost: Hideable;
+  onceSeconds: number;
+  onceExposed: number;
+}
+
+/** A gather, and what it takes before a forward and before a backward. */
+interface Gather {
+  cost: Hideable;
+  onceSeconds: number;
+  forwardExposed: number;
+  backwardSeconds: number;
+  backwardExposed: number;
+}
+
+const noReduce: Reduce = { cost: nothing, onceSeconds: 0, onceExposed: 0 };
+const noGather: Gather = {
+  cost: nothing,
+  onceSeconds: 0,
+  forwardExposed: 0,
+  backwardSeconds: 0,
+  backwardExposed: 0,
+};
+
+function gradients(links: Links, plan: Plan, groups: Groups, load: DataParallelLoad): Reduce {
   const { zeroStage } = plan.sharding;
-  if (groups.replicas <= 1 || load.parameters === 0) return nothing;
+  if (groups.replicas <= 1 || load.parameters === 0) return noReduce;
   const bytes = load.parameters * load.gradientBytes;
   const perMicroBatch = zeroStage >= 2;
   const times = perMicroBatch ? load.numMicroBatches : 1;
@@ -106,17 +134,18 @@ function gradients(links: Links, plan: Plan, groups: Groups, load: DataParallelL
   // copies of a shard are summed once, at the end
   const copies =
     groups.copies === null ? 0 : groupSeconds(links, 'allReduce', groups.copies, bytes / groups.shard.size);
-  return {
+  const cost = {
     totalSeconds: total * times + copies,
     exposedSeconds: exposedOnce * times + copies,
     perMicroBatchSeconds: perMicroBatch ? exposedOnce : 0,
     bytes: bytes * times,
   };
+  return { cost, onceSeconds: total, onceExposed: exposedOnce };
 }
 
-function weights(links: Links, plan: Plan, groups: Groups, load: DataParallelLoad): Hideable {
+function weights(links: Links, plan: Plan, groups: Groups, load: DataParallelLoad): Gather {
   const { zeroStage, reshardAfterForward } = plan.sharding;
-  if (groups.shard.size <= 1 || zeroStage === 0 || load.parameters === 0) return nothing;
+  if (groups.shard.size <= 1 || zeroStage === 0 || load.parameters === 0) return noGather;
   const bytes = load.parameters * load.weightBytes;
   if (zeroStage < 3) {
     const numBuckets = plan.overlap.paramGather
@@ -124,27 +153,50 @@ function weights(links: Links, plan: Plan, groups: Groups, load: DataParallelLoa
       : 1;
     const { total, bucket } = bucketed(links, 'allGather', groups.shard, { bytes, numBuckets });
     const exposedSeconds = plan.overlap.paramGather ? Math.max(total - load.forwardSeconds, bucket) : total;
-    return { totalSeconds: total, exposedSeconds, perMicroBatchSeconds: 0, bytes };
+    const cost = { totalSeconds: total, exposedSeconds, perMicroBatchSeconds: 0, bytes };
+    return { ...noGather, cost, onceSeconds: total, forwardExposed: exposedSeconds };
   }
   const { total, bucket } = bucketed(links, 'allGather', groups.shard, { bytes, numBuckets: Math.max(1, load.layers) });
   const wait = (hides: number) => (plan.overlap.paramGather ? Math.max(total - hides, bucket) : total);
-  // weights that stay after forward are gathered once per step, else twice per micro-batch
-  const forwards = reshardAfterForward ? load.numMicroBatches : 1;
-  const backwards = reshardAfterForward ? load.numMicroBatches : 0;
+  // weights that stay from forward to backward are gathered once per micro-batch, else twice
+  const passes = reshardAfterForward ? 2 : 1;
+  const forwardExposed = wait(load.forwardSeconds);
+  const backwardExposed = reshardAfterForward ? wait(load.backwardSeconds) : 0;
+  const perMicroBatchSeconds = forwardExposed + backwardExposed;
+  const cost = {
+    totalSeconds: total * passes * load.numMicroBatches,
+    exposedSeconds: perMicroBatchSeconds * load.numMicroBatches,
+    perMicroBatchSeconds,
+    bytes: bytes * passes * load.numMicroBatches,
+  };
   return {
-    totalSeconds: total * (forwards + backwards),
-    exposedSeconds: wait(load.forwardSeconds) * forwards + wait(load.backwardSeconds) * backwards,
-    perMicroBatchSeconds: reshardAfterForward ? wait(load.forwardSeconds) + wait(load.backwardSeconds) : 0,
-    bytes: bytes * (forwards + backwards),
+    cost,
+    onceSeconds: total,
+    forwardExposed,
+    backwardSeconds: reshardAfterForward ? total : 0,
+    backwardExposed,
   };
 }
 
-/** Data-parallel communication of one rank's dense weights, or of its experts. */
+/** Seconds of one pass that a communication of one micro-batch hides behind. */
+const hiddenSeconds = (isOverlapped: boolean, once: number, exposed: number): number =>
+  isOverlapped ? Math.max(0, once - exposed) : 0;
+
+/**
+ * Data-parallel communication of one rank's dense weights, or of its experts. All of it goes over the same links: what hides
+ * behind a pass leaves less of the pass for the next.
+ */
 export function dataParallelCost(links: Links, plan: Plan, load: DataParallelLoad, all: PlanGroups): DataParallelCost {
   const groups = sharesOf(links, plan, all, load.isExperts);
+  const { gradReduce: isReduceHidden, paramGather: isGatherHidden } = plan.overlap;
+  const reduce = gradients(links, plan, groups, load);
+  const afterReduce = load.backwardSeconds - hiddenSeconds(isReduceHidden, reduce.onceSeconds, reduce.onceExposed);
+  const gather = weights(links, plan, groups, { ...load, backwardSeconds: afterReduce });
   return {
-    gradReduce: gradients(links, plan, groups, load),
-    paramGather: weights(links, plan, groups, load),
+    gradReduce: reduce.cost,
+    paramGather: gather.cost,
+    freeForwardSeconds: load.forwardSeconds - hiddenSeconds(isGatherHidden, gather.onceSeconds, gather.forwardExposed),
+    freeBackwardSeconds: afterReduce - hiddenSeconds(isGatherHidden, gather.backwardSeconds, gather.backwardExposed),
     group: groups.shard,
   };
 }

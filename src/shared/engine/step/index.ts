@@ -205,7 +205,18 @@ export class StepModel {
     const experts =
       held.experts === 0
         ? null
-        : dataParallelCost(this.links, plan, { ...load, isExperts: true, parameters: held.experts }, groups);
+        : dataParallelCost(
+            this.links,
+            plan,
+            {
+              ...load,
+              isExperts: true,
+              parameters: held.experts,
+              forwardSeconds: dense.freeForwardSeconds,
+              backwardSeconds: dense.freeBackwardSeconds,
+            },
+            groups,
+          );
     return { held, load, dense, experts };
   }
 
@@ -229,6 +240,8 @@ export class StepModel {
     const { rank } = this.heaviestRank(plan);
     if (rank === null) throw new Error('a pipeline without ranks');
     const { held, load, dense, experts } = this.sharing(plan, rank, { kinds, numMicroBatches });
+    const waits = [dense.gradReduce, dense.paramGather, experts?.gradReduce, experts?.paramGather];
+    const waitedSeconds = waits.reduce((sum, one) => sum + (one?.exposedSeconds ?? 0), 0);
     return {
       dpGroup: dense.group,
       expertGroup: experts?.group ?? null,
@@ -237,7 +250,7 @@ export class StepModel {
       expertGradReduce: experts?.gradReduce ?? nothing,
       expertParamGather: experts?.paramGather ?? nothing,
       embeddingExchange: this.embeddingExchange(plan),
-      offload: offloadCost(this.problem, plan, held, { ...load, rank }),
+      offload: offloadCost(this.problem, plan, held, { ...load, rank, waitedSeconds }),
       optimizerSeconds: this.optimizer(plan, held),
       overheadSeconds: this.problem.calibration.parameters.stepOverheadSeconds,
     };
@@ -256,7 +269,7 @@ export class StepModel {
       cost,
       recomputeSeconds: this.recompute(plan, cost),
     }));
-    const overhead = calibration.parameters.layerOverheadSeconds * (plan.recompute.mode === 'full' ? 4 / 3 : 1);
+    const overhead = hostSeconds(plan, calibration.parameters.layerOverheadSeconds);
     const recomputedShare = ranks.map(({ layers }) => recomputedShareOf(plan, layers));
     const mtpSeconds = this.mtpSeconds(plan, costs);
     const shardWaits = this.shardWaits(plan, ranks, kinds, numMicroBatches);
@@ -297,6 +310,12 @@ interface RankCosts {
   mtpSeconds: number;
   recomputedShare: readonly number[];
   shardWaits: readonly number[];
+}
+
+/** Host time of one layer and micro-batch between its kernels: a graph starts them all at once, recomputation repeats a third. */
+function hostSeconds({ runtime, recompute }: Plan, perLayer: number): number {
+  if (runtime.cudaGraphs !== 'none') return 0;
+  return perLayer * (recompute.mode === 'full' ? 4 / 3 : 1);
 }
 
 /**

@@ -24,6 +24,8 @@ interface Load {
   numMicroBatches: number;
   forwardSeconds: number;
   backwardSeconds: number;
+  /** What the rank waits for other ranks; the host link works on meanwhile. */
+  waitedSeconds: number;
   rank: RankContent | null;
 }
 
@@ -41,7 +43,7 @@ export function offloadCost(problem: Problem, plan: Plan, held: RankParameters, 
   const weightBytes = (held.dense + held.experts) * weights * w * 2 * load.numMicroBatches;
   const perMicroBatch = load.rank === null ? 0 : rankActivationBytes(problem, plan, load.rank) * activations;
   const activationBytes = 2 * perMicroBatch * load.numMicroBatches;
-  const compute = (load.forwardSeconds + load.backwardSeconds) * load.numMicroBatches;
+  const compute = (load.forwardSeconds + load.backwardSeconds) * load.numMicroBatches + load.waitedSeconds;
   const streamed = (weightBytes + activationBytes) / hostBytesPerSecond;
   return {
     totalSeconds: stateSeconds + streamed,

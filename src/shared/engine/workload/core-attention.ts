@@ -38,11 +38,12 @@ function flashShape({ numHeads, numKvHeads, headDim }: CoreAttention, context: L
 
 function flash(heads: CoreAttention, context: LayerContext): Operator[] {
   const { shape, share: dealt } = flashShape(heads, context);
-  const time = flashAttentionTime(context.processor, shape);
+  const generation = context.attentionKernel === 'flash-2' ? 'flash-2' : 'flash';
+  const time = flashAttentionTime(context.processor, shape, generation);
   const share = dealt * (heads.share ?? 1);
   return [
     {
-      label: 'Flash attention',
+      label: generation === 'flash' ? 'Flash attention' : 'Flash attention, second generation',
       kind: 'attention',
       forwardSeconds: share * time.forward,
       backwardSeconds: share * time.backward,
@@ -158,9 +159,9 @@ function shareOf(operator: Operator, cp: number): Operator {
 /** Operators of core attention for one micro-batch on one rank. */
 export function coreAttentionOperators(heads: CoreAttention, context: LayerContext): Operator[] {
   const attention =
-    context.attentionKernel === 'flash'
-      ? flash(heads, context)
-      : unfused(heads, context).map((operator) => shareOf(operator, context.cp));
+    context.attentionKernel === 'unfused'
+      ? unfused(heads, context).map((operator) => shareOf(operator, context.cp))
+      : flash(heads, context);
   return [...attention, ...contextParallel(heads, context, attention)];
 }
 
@@ -178,7 +179,7 @@ export function outputBytes({ plan, inputBytes }: TensorContext): number {
  * its output 2as), flash the log-sum-exp of each row (4a).
  */
 export function scoreTensors(numHeads: number, { model, plan, seqLen }: TensorContext): ActivationTensor[] {
-  const isFlash = plan.runtime.attentionKernel === 'flash';
+  const isFlash = plan.runtime.attentionKernel !== 'unfused';
   return [
     {
       label: isFlash ? 'Log-sum-exp of the scores' : 'Scores',

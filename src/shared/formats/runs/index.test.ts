@@ -270,6 +270,8 @@ test('a framework that shards weights does so unless a row says otherwise', () =
   });
   expect(plan).toMatchObject({ tp: 1, pp: 1, dp: 64, sharding: { zeroStage: 3 } });
   expect(assumed.join('\n')).toMatch(/parallel\.zero: 3/);
+  expect(plan.runtime?.attentionKernel).toBe('flash-2');
+  expect(read().plan.runtime?.attentionKernel).toBeUndefined();
   expect(scenario.job.framework).toMatchObject({ family: 'fsdp' });
 });
 

@@ -121,7 +121,7 @@ function readOverlap(run: Run, stack: Stack, tp: number, assumed: string[]): Pla
   };
 }
 
-function readRuntime({ parallel, recipe }: Run): PlanInput['runtime'] {
+function readRuntime({ parallel, recipe }: Run, { attentionKernel }: Stack): PlanInput['runtime'] {
   const text = parallel.overlap ?? '';
   const dispatcher = [recipe?.moe_dispatcher, text].find((words) => /hybridep|deepep|allgather/i.test(words ?? ''));
   const scope = JSON.stringify(recipe?.cuda_graph_scope ?? '');
@@ -129,6 +129,7 @@ function readRuntime({ parallel, recipe }: Run): PlanInput['runtime'] {
   const isFull = graphs === 'full_iteration' || (graphs === 'none' && /full_iteration/.test(scope));
   const isPerLayer = graphs === 'transformer_engine' || graphs === 'local' || /cuda graphs/i.test(text);
   return {
+    ...(attentionKernel === null ? {} : { attentionKernel }),
     ...(dispatcher == null
       ? {}
       : {
@@ -201,7 +202,7 @@ export function readPlan(run: Run, stack: Stack, assumed: string[]): PlanInput |
     recompute,
     sharding,
     overlap: readOverlap(run, stack, tp, assumed),
-    runtime: readRuntime(run),
+    runtime: readRuntime(run, stack),
     ...(offloaded == null ? {} : { offload: { activations: Math.min(1, offloaded / (model.layers ?? offloaded)) } }),
   };
 }

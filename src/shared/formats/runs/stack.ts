@@ -18,6 +18,8 @@ export interface Stack {
   /** GPT-style models of this stack train with dropout and biases. */
   dropout: boolean;
   biases: boolean;
+  /** Attention kernel where it is not that of the version's year. */
+  attentionKernel: 'flash' | 'flash-2' | null;
   /** What is recomputed where the row says nothing; null = nobody may guess. */
   recompute: 'none' | 'full' | null;
 }
@@ -34,8 +36,12 @@ const entries: readonly Entry[] = [
   { name: /nemo|megatron-bridge/i, stack: { family: 'megatron-lm', overlapsTensorParallel: true } },
   { name: /megatron-?(lm|core)|megatron core|mindspeed/i, stack: { family: 'megatron-lm' } },
   { name: /internevo/i, stack: { family: 'megatron-lm' } },
-  { name: /llm-foundry|composer/i, stack: { family: 'fsdp', shardsAll: true, dropout: false, biases: false } },
-  { name: /torchtitan|fsdp/i, stack: { family: 'fsdp', shardsAll: true } },
+  {
+    name: /llm-foundry|composer/i,
+    stack: { family: 'fsdp', shardsAll: true, dropout: false, biases: false, attentionKernel: 'flash-2' },
+  },
+  // PyTorch's own attention
+  { name: /torchtitan|fsdp/i, stack: { family: 'fsdp', shardsAll: true, attentionKernel: 'flash-2' } },
   // both keep a layer's input only, unless a policy is set
   { name: /maxtext|pax/i, stack: { family: 'fsdp', shardsAll: true, recompute: 'full' } },
   { name: /deepspeed/i, stack: { family: 'deepspeed' } },
@@ -68,6 +74,7 @@ export function stackOfRun(run: Run): Stack | null {
     overlapsTensorParallel: false,
     dropout: true,
     biases: true,
+    attentionKernel: null,
     recompute: isOld ? null : 'none',
     ...entry.stack,
   };

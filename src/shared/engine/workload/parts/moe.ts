@@ -6,7 +6,7 @@
  * Source: MODEL §1, §2.1, §3.4 (MoE), §4.1 (grouped matmul), §5.3 (expert parallelism).
  */
 import type { FfnOf } from '../../../schema/index.ts';
-import { inHalf, weightGradientTime } from '../../compute.ts';
+import { inHalf, launchTime, weightGradientTime } from '../../compute.ts';
 import { groupSeconds } from '../../network/index.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
@@ -52,14 +52,15 @@ function linearFlops(spec: Moe, { hiddenSize: h }: ModelShape): number {
 
 /**
  * The matmul of all local experts: one kernel over T·K·imb rows, whose tiles are those of rows per expert. It is taken as
- * that many separate matmuls of the rows of one expert (MODEL §4.1: use M_e = T·K·imb/E_local in the curve).
+ * that many matmuls of the rows of one expert (MODEL §4.1: use M_e = T·K·imb/E_local in the curve), started once.
  */
 function grouped(label: string, context: LayerContext, shape: { rows: number; experts: number; n: number; k: number }) {
   const one = matmul(label, context, { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k }, ['moe']);
+  const spared = (shape.experts - 1) * launchTime(context.processor);
   return {
     ...one,
-    forwardSeconds: one.forwardSeconds * shape.experts,
-    backwardSeconds: one.backwardSeconds * shape.experts,
+    forwardSeconds: one.forwardSeconds * shape.experts - spared,
+    backwardSeconds: one.backwardSeconds * shape.experts - 2 * spared,
     source: 'measured matmul curve at one expert’s rows, times the local experts (docs/MODEL.md §4.1)',
   };
 }

@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest';
+import { completePlan } from '../plan.ts';
+import { problemOf } from '../testing/problems.ts';
+import { StepModel } from './index.ts';
+
+const cost = (choices: Parameters<typeof problemOf>[0], input: Parameters<typeof completePlan>[1]) => {
+  const problem = problemOf(choices);
+  return new StepModel(problem).cost(completePlan(problem, input));
+};
+
+describe('sharded weights', () => {
+  const choices = { accelerator: 'h100-80gb-sxm', numAccelerators: 256, globalBatchSize: 256, seqLen: 512 } as const;
+
+  test('a pass hides no more communication than it lasts', () => {
+    const { gradReduce, paramGather, kinds, ranks, numMicroBatches } = cost(choices, { sharding: { zeroStage: 3 } });
+    const layers = ranks[0]!.layers;
+    const perLayer = kinds[0]!.cost.forwardSeconds + kinds[0]!.cost.backwardSeconds;
+    const total = gradReduce.totalSeconds + paramGather.totalSeconds;
+    const exposed = gradReduce.exposedSeconds + paramGather.exposedSeconds;
+    expect(exposed).toBeGreaterThan(0);
+    expect(total - exposed).toBeLessThanOrEqual(numMicroBatches * layers * perLayer * (1 + 1e-9));
+  });
+
+  test('weights that stay from forward to backward are gathered once a micro-batch, not twice', () => {
+    const twice = cost(choices, { sharding: { zeroStage: 3 } }).paramGather;
+    const once = cost(choices, { sharding: { zeroStage: 3, reshardAfterForward: false } }).paramGather;
+    expect(once.bytes).toBeCloseTo(twice.bytes / 2, 0);
+    expect(once.totalSeconds).toBeCloseTo(twice.totalSeconds / 2, 12);
+  });
+});
+
+test.each(['per-layer', 'full'] as const)('%s CUDA graphs leave no host time between kernels', (cudaGraphs) => {
+  const choices = { numAccelerators: 8 };
+  expect(cost(choices, {}).layerOverheadSeconds).toBeGreaterThan(0);
+  expect(cost(choices, { runtime: { cudaGraphs } }).layerOverheadSeconds).toBe(0);
+});
