@@ -86,6 +86,7 @@ export function makeScenario(change: Partial<Scenario> = {}): Scenario {
         embeddingSize: null,
         embeddingNorm: false,
         headBias: false,
+        otherParameters: 0,
         finalNorm: true,
         vision: null,
       },

@@ -101,6 +101,24 @@ const shortConv = z.strictObject({
   bias: z.boolean().default(false),
 });
 
+/**
+ * Attention over a window of tokens and a shorter sequence of compressed ones (DeepSeek-V4): one key/value head whose
+ * width serves keys and values, queries from a latent, an output projection in groups.
+ */
+const compressed = z.strictObject({
+  type: z.literal('compressed'),
+  numHeads: size,
+  headDim: size,
+  qLoraRank: size,
+  outputGroups: size,
+  outputLoraRank: size,
+  window: size,
+  /** Tokens that make one compressed key; null = the window alone. */
+  ratio: size.nullable(),
+  /** Picks compressed keys by a small attention; its compressor overlaps its neighbours, as then does the main one. */
+  indexer: z.strictObject({ numHeads: size, headDim: size, topK: size }).nullable().default(null),
+});
+
 const none = z.strictObject({ type: z.literal('none') });
 
 export const mixerSchema = z.discriminatedUnion('type', [
@@ -112,6 +130,7 @@ export const mixerSchema = z.discriminatedUnion('type', [
   linearAttention,
   kimiDelta,
   shortConv,
+  compressed,
   none,
 ]);
 export type Mixer = z.infer<typeof mixerSchema>;

@@ -88,6 +88,8 @@ export const modelSchema = z.strictObject({
   headBias: z.boolean().default(false),
   finalNorm: z.boolean().default(true),
   vision: vision.nullable().default(null),
+  /** Small parameters after the layers, on the last stage (what joins several residual streams). */
+  otherParameters: countOrZero.default(0),
 });
 export type Model = z.infer<typeof modelSchema>;
 

@@ -35,6 +35,7 @@ export const smallModel: Model = {
   headBias: false,
   finalNorm: true,
   vision: null,
+  otherParameters: 0,
 };
 
 /** What of a problem a test chooses; the rest is a node of A100s with a batch of 16 sequences of 1,024 tokens. */

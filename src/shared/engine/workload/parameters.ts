@@ -50,7 +50,14 @@ export function outerParameters(model: Model): {
 
 function outside(model: Model): number {
   const outer = outerParameters(model);
-  return outer.embedding + outer.positions + outer.head + outer.finalNorm + (model.vision?.parameters ?? 0);
+  return (
+    outer.embedding +
+    outer.positions +
+    outer.head +
+    outer.finalNorm +
+    model.otherParameters +
+    (model.vision?.parameters ?? 0)
+  );
 }
 
 /** All parameters of the model, before any padding of the vocabulary. */
@@ -147,7 +154,7 @@ export function rankParameters(
   let outside = 0;
   if (rank.mtpLayers > 0 && !rank.hasEmbedding && (!model.tiedEmbeddings || !rank.hasHead)) outside += vocabularyMatrix;
   if (rank.hasEmbedding) outside += vocabularyMatrix + outer.positions + (model.vision?.parameters ?? 0);
-  if (rank.hasHead) outside += outer.finalNorm;
+  if (rank.hasHead) outside += outer.finalNorm + model.otherParameters;
   if (rank.hasHead && (!model.tiedEmbeddings || !rank.hasEmbedding)) outside += vocabularyMatrix;
   return { dense: dense + outside, experts, outer: outside };
 }

@@ -295,10 +295,11 @@ const table: readonly (readonly [RegExp, Read])[] = [
     }),
   ],
   [
-    /^(Mixtral|Grok|Mistral|Ministral|MiMoV2Flash|Step3p|Jamba)/i,
+    /^(Mixtral|Grok|Mistral|Ministral|MiMoV2Flash|Jamba)/i,
     (config) => ({ ...llama, name: config.names.architecture.replace(/(Model)?For.*$/, '') }),
   ],
   [/^Helium/i, (config) => ({ ...withAttentionBias(llama, config), name: 'Helium', outputBias: false })],
+  [/^Step3p/i, () => ({ ...llama, name: 'Step 3.7', qkNorm: 'head' })],
   [/^Seed/i, seedOss],
   [/^Ernie4_?5/i, ernie],
   [/^InternLM/i, internLm],
@@ -318,10 +319,6 @@ const table: readonly (readonly [RegExp, Read])[] = [
 
 /** Classes that this reader knows it cannot describe exactly, and why. */
 const notCovered: readonly (readonly [RegExp, string])[] = [
-  [
-    /^DeepseekV4/i,
-    'DeepSeek-V4: attention over compressed keys and mixed residual streams are not among the layer kinds',
-  ],
   [/^KimiK3/i, 'Kimi-K3: attention over residual streams is not among the layer kinds'],
   [/^MiniMaxM3/i, 'MiniMax-M3: block-sparse attention with an index branch is not among the layer kinds'],
   [/^FalconH1|^Hymba/i, 'attention and state-space heads side by side in one layer are not among the layer kinds'],

@@ -12,7 +12,7 @@ import { familyOf, type Family } from './families.ts';
 import { ffnsOf } from './ffns.ts';
 import { mixersOf } from './mixers.ts';
 import { nasLayers } from './nas.ts';
-import { specialOf } from './special.ts';
+import { finalParameters, specialOf } from './special.ts';
 import { visionOf } from './vision.ts';
 
 export interface HfReading {
@@ -58,6 +58,7 @@ function kindName({ mixer, ffn }: LayerKind): string {
     'linear-attention': 'linear',
     'kimi-delta': 'kimi-delta',
     'short-conv': 'conv',
+    compressed: mixer.type === 'compressed' && mixer.ratio !== null ? 'compressed' : 'window',
     none: '',
   };
   const ffnName = ffn.type === 'moe' ? 'experts' : ffn.type === 'dense' ? 'dense' : '';
@@ -122,6 +123,7 @@ function headsOf(layers: readonly LayerKind[]): Pick<Model, 'numHeads' | 'numKvH
   for (const { mixer } of layers) {
     if (mixer.type === 'attention')
       return { numHeads: mixer.numHeads, numKvHeads: mixer.numKvHeads, headDim: mixer.headDim };
+    if (mixer.type === 'compressed') return { numHeads: mixer.numHeads, numKvHeads: 1, headDim: mixer.headDim };
     if (mixer.type === 'mla') return { numHeads: mixer.numHeads, numKvHeads: mixer.numHeads, headDim: mixer.vHeadDim };
   }
   for (const { mixer } of layers)
@@ -209,6 +211,7 @@ function describe(config: ConfigReader, family: Family, name: string): Model {
     headBias: family.headBias,
     finalNorm: family.name !== 'OPT' || config.flag(true, 'do_layer_norm_before'),
     vision: visionOf(config),
+    otherParameters: finalParameters(config, hiddenSize),
   };
   const plain = modelSchema.parse(flat);
   if (isPlain(plain, layers)) return plain;

@@ -139,6 +139,32 @@ function kimiDeltaOf(config: ConfigReader): MixerOf<'kimi-delta'> {
   };
 }
 
+/** DeepSeek-V4: each layer's ratio says what it compresses; 4 comes with the indexer. */
+function compressedOf(config: ConfigReader, layer: number): MixerOf<'compressed'> {
+  const ratio = Number(config.list('compress_ratios')?.[layer] ?? 0);
+  const isIndexed = ratio > 0 && ratio < INDEXED_BELOW && config.has('index_n_heads');
+  return {
+    type: 'compressed',
+    numHeads: config.need('number of attention heads', ...HEADS),
+    headDim: config.need('width of a head', 'head_dim'),
+    qLoraRank: config.need('width of the query latent', 'q_lora_rank'),
+    outputGroups: config.need('number of output groups', 'o_groups'),
+    outputLoraRank: config.need('width of the output latent', 'o_lora_rank'),
+    window: config.need('window', 'sliding_window'),
+    ratio: ratio > 0 ? ratio : null,
+    indexer: isIndexed
+      ? {
+          numHeads: config.need('number of index heads', 'index_n_heads'),
+          headDim: config.need('width of an index head', 'index_head_dim'),
+          topK: config.need('number of keys that the indexer picks', 'index_topk'),
+        }
+      : null,
+  };
+}
+
+/** Sparse layers compress few tokens into one and pick among them; the others compress many and see all. */
+const INDEXED_BELOW = 128;
+
 type Name = 'full' | 'window' | 'linear' | 'mamba' | 'conv' | 'none';
 
 /** Names of hybrid and attention patterns in the files' own words. */
@@ -248,6 +274,7 @@ export function mixersOf(config: ConfigReader, family: Family, hiddenSize: numbe
   const attention = () => (base ??= attentionOf(config, family, hiddenSize));
   const sharedIndex = config.list('indexer_types');
   return Array.from({ length: numLayers }, (_, layer): Mixer => {
+    if (config.has('compress_ratios')) return compressedOf(config, layer);
     const name = fromPattern(config, layer) ?? fromPeriods(config, family, layer);
     if (name === 'none') return { type: 'none' };
     if (name === 'mamba') return recurrent(config, family, hiddenSize);

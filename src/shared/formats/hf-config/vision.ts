@@ -63,6 +63,22 @@ function gemma4({ hidden, ffn, layers, heads, patch, field }: Tower, textHidden:
   return 3 * patch * patch * hidden + positions + layers * block + hidden * textHidden;
 }
 
+/** Step 3.7: LayerNorm, biases, a learned scale on both branches, two strided convolutions down to the tokens. */
+function step({ hidden, ffn, layers, patch, field }: Tower, textHidden: number): number {
+  const positions = Math.floor(field('image_size', 728) / patch) ** 2;
+  const block = 4 * linear(hidden, hidden) + linear(hidden, ffn) + linear(ffn, hidden) + 6 * hidden;
+  const down = linear(9 * hidden, 2 * hidden) + linear(9 * 2 * hidden, 4 * hidden);
+  return 3 * patch * patch * hidden + positions * hidden + 2 * hidden + layers * block + down + 4 * hidden * textHidden;
+}
+
+/** What Step 3.7's class takes where the file describes no tower. */
+const stepTower: Record<string, unknown> = {
+  hidden_size: 1536,
+  intermediate_size: 8960,
+  num_hidden_layers: 47,
+  num_attention_heads: 16,
+};
+
 function towerOf(vision: Record<string, unknown>): Tower | null {
   const field = (name: string, fallback: number): number => {
     const value = vision[name];
@@ -88,12 +104,14 @@ function towerOf(vision: Record<string, unknown>): Tower | null {
  * and towers that are not known come back null, with a warning.
  */
 export function visionOf(config: ConfigReader): Model['vision'] {
-  const vision = config.object('vision_config');
-  if (vision === null) return null;
-  const tower = towerOf(vision);
-  const textHidden = config.number('hidden_size') ?? 0;
   const root = config.root.architectures;
   const architecture = Array.isArray(root) ? String(root[0]) : '';
+  const isStep = architecture.startsWith('Step3p7');
+  const vision = config.object('vision_config') ?? (isStep ? stepTower : null);
+  if (vision === null) return null;
+  if (vision === stepTower) config.assumed.push("vision_config: 47 layers of 1536 (the class's default)");
+  const tower = towerOf(vision);
+  const textHidden = config.number('hidden_size') ?? 0;
   const count = (): number | null => {
     if (tower === null) return null;
     if (/^Qwen3VL/.test(architecture))
@@ -102,6 +120,7 @@ export function visionOf(config: ConfigReader): Model['vision'] {
         textHidden,
         Array.isArray(vision.deepstack_visual_indexes) ? vision.deepstack_visual_indexes.length : 0,
       );
+    if (isStep) return step(tower, textHidden);
     if (/^Qwen2VL/.test(architecture)) return qwen2Vl(tower, tower.field('hidden_size', textHidden), false);
     if (/^Qwen2_5_VL/.test(architecture)) return qwen2Vl(tower, tower.field('out_hidden_size', textHidden), true);
     if (/^Mistral3For/.test(architecture)) {

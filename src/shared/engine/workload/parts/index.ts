@@ -2,6 +2,7 @@
 import type { Ffn, LayerKind, Mixer } from '../../../schema/index.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import { attention } from './attention.ts';
+import { compressed } from './compressed.ts';
 import { denseFfn } from './dense-ffn.ts';
 import { gatedDelta } from './gated-delta.ts';
 import { kimiDelta } from './kimi-delta.ts';
@@ -32,6 +33,7 @@ const mixers = {
   'linear-attention': linearAttention,
   'kimi-delta': kimiDelta,
   'short-conv': shortConv,
+  compressed,
   none,
 } as const satisfies Record<Mixer['type'], unknown>;
 const ffns = { dense: denseFfn, moe, none } as const satisfies Record<Ffn['type'], unknown>;
