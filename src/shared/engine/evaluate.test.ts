@@ -240,6 +240,38 @@ const smaller: [string, Better][] = [
   ],
 ];
 
+describe('every time opens into its formula', () => {
+  const leavesOf = (part: TimePart): TimePart[] =>
+    part.children.length === 0 ? [part] : part.children.flatMap(leavesOf);
+
+  test('with the numbers that went in, whatever the plan', () => {
+    fc.assert(
+      fc.property(caseArbitrary, (one) => {
+        for (const leaf of leavesOf(estimateOf(one).parts)) {
+          expect(leaf.formula, leaf.label).toBeTruthy();
+          expect(leaf.inputs?.length, leaf.label).toBeGreaterThan(0);
+          for (const { value, label } of leaf.inputs ?? [])
+            expect(Number.isFinite(value), `${leaf.label}: ${label}`).toBe(true);
+        }
+      }),
+      settings,
+    );
+  });
+
+  test('calls times the seconds of one are the seconds of the part', () => {
+    fc.assert(
+      fc.property(caseArbitrary, (one) => {
+        for (const { label, seconds, inputs = [] } of leavesOf(estimateOf(one).parts)) {
+          const valueOf = (name: string) => inputs.find((input) => input.label === name)?.value;
+          const [calls, each] = [valueOf('calls'), valueOf('seconds of one')];
+          if (calls !== undefined && each !== undefined) expect(seconds / (calls * each), label).toBeCloseTo(1, 9);
+        }
+      }),
+      settings,
+    );
+  });
+});
+
 describe('monotone where physics says so', () => {
   test.each(faster)('%s is not slower', (_, improve) => {
     fc.assert(

@@ -2,16 +2,30 @@
 import { z } from 'zod';
 import { planSchema } from './plan.ts';
 
+/** A number that went into a formula; the unit is empty for counts. */
+export const quantitySchema = z.strictObject({ label: z.string(), value: z.number(), unit: z.string() });
+export type Quantity = z.infer<typeof quantitySchema>;
+
 /** A time in seconds and what it is made of: the children's seconds sum to their parent's. */
 export interface TimePart {
   label: string;
   seconds: number;
   /** The formula or measurement behind it, with its source. */
   source: string;
+  /** How the seconds follow from `inputs`; absent where they are the sum of the children. */
+  formula?: string | undefined;
+  inputs?: Quantity[] | undefined;
   children: TimePart[];
 }
 export const timePartSchema: z.ZodType<TimePart> = z.lazy(() =>
-  z.strictObject({ label: z.string(), seconds: z.number(), source: z.string(), children: z.array(timePartSchema) }),
+  z.strictObject({
+    label: z.string(),
+    seconds: z.number(),
+    source: z.string(),
+    formula: z.string().optional(),
+    inputs: z.array(quantitySchema).optional(),
+    children: z.array(timePartSchema),
+  }),
 );
 
 /** A number of bytes and what it is made of: the children's bytes sum to their parent's. */

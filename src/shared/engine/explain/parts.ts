@@ -1,13 +1,33 @@
 /** Where a step's time and a device's memory go, as trees whose children sum to their parent. */
-import type { MemoryPart, Plan, TimePart } from '../../schema/index.ts';
+import type { MemoryPart, Plan, Quantity, TimePart } from '../../schema/index.ts';
 import { stageMemoryItems } from '../memory/index.ts';
 import { scheduleOf } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
-import { onceSeconds, type KindCost, type StepCost } from '../step/index.ts';
+import { onceSeconds, type Hideable, type KindCost, type StepCost } from '../step/index.ts';
+import { quantity, type Explanation } from '../workload/explanation.ts';
 import { isIn, type LayerCost, type Operator } from '../workload/operators.ts';
 
-function timeLeaf(label: string, seconds: number, source: string): TimePart {
-  return { label, seconds, source, children: [] };
+function timeLeaf(label: string, seconds: number, source: string, explanation?: Explanation): TimePart {
+  return { label, seconds, source, ...explanation, children: [] };
+}
+
+/** A constant of the calibration, so many times. */
+function constantTimes(name: string, value: number, times: Quantity[]): Explanation {
+  const formula = [name, ...times.map(({ label }) => label)].join(' · ');
+  return { formula, inputs: [quantity(name, value, 's'), ...times] };
+}
+
+/** What is waited for of a communication that compute hides in part. */
+function explainHideable({ totalSeconds, exposedSeconds, bytes }: Hideable, ranks: number): Explanation {
+  return {
+    formula: 'time of all buckets − what the passes of the layers hide; the first or last bucket at least',
+    inputs: [
+      quantity('array over the step', bytes, 'B'),
+      quantity('ranks', ranks),
+      quantity('time of all buckets', totalSeconds, 's'),
+      quantity('hidden', totalSeconds - exposedSeconds, 's'),
+    ],
+  };
 }
 
 /** A parent that is exactly the sum of its children; parts of no time are left out. */
@@ -18,8 +38,21 @@ function timeSum(label: string, source: string, parts: TimePart[]): TimePart {
 
 type Pass = 'forwardSeconds' | 'backwardSeconds';
 
+/** One operator in all micro-batches and layers: its own formula, so many times. */
+function operatorPart(operator: Operator, pass: Pass, times: number): TimePart {
+  const one = operator.explain?.(pass === 'forwardSeconds' ? 'forward' : 'backward');
+  const explanation =
+    one === undefined
+      ? { formula: 'calls · seconds of one', inputs: [] }
+      : { formula: `calls · (${one.formula})`, inputs: one.inputs };
+  return timeLeaf(operator.label, operator[pass] * times, operator.source, {
+    formula: explanation.formula,
+    inputs: [quantity('calls', times), quantity('seconds of one', operator[pass], 's'), ...explanation.inputs],
+  });
+}
+
 function operatorParts(cost: LayerCost, pass: Pass, times: number): TimePart[] {
-  return cost.operators.map((operator) => timeLeaf(operator.label, operator[pass] * times, operator.source));
+  return cost.operators.map((operator) => operatorPart(operator, pass, times));
 }
 
 /** One pass over the layers of the slowest rank: their operators, grouped by kind where there are several. */
@@ -42,7 +75,48 @@ function layerPass(label: string, cost: StepCost, partsOf: (kind: KindCost, time
 function recomputedParts(plan: Plan, { cost }: KindCost, times: number): TimePart[] {
   const { mode, modules } = plan.recompute;
   const isRepeated = (operator: Operator) => mode === 'full' || (mode === 'selective' && isIn(operator, modules));
-  return cost.operators.filter(isRepeated).map((o) => timeLeaf(o.label, o.forwardSeconds * times, o.source));
+  return cost.operators.filter(isRepeated).map((operator) => operatorPart(operator, 'forwardSeconds', times));
+}
+
+/** What the slowest stage does beside its layers and ends. */
+function besideLayers(cost: StepCost): TimePart[] {
+  const rank = cost.ranks[cost.slowestRank];
+  return [
+    timeLeaf(
+      'Multi-token prediction',
+      cost.numMicroBatches * (rank?.mtpLayers ?? 0) * cost.mtpSeconds,
+      'a layer, its projection and a pass of the head (docs/MODEL.md §1)',
+      {
+        formula: 'micro-batches · prediction layers · seconds of one',
+        inputs: [
+          quantity('micro-batches', cost.numMicroBatches),
+          quantity('prediction layers', rank?.mtpLayers ?? 0),
+          quantity('seconds of one', cost.mtpSeconds, 's'),
+        ],
+      },
+    ),
+    timeLeaf(
+      'Waiting for shards of weights and gradients',
+      cost.numMicroBatches * (cost.shardWaits[cost.slowestRank] ?? 0),
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+      {
+        formula: 'micro-batches · what the passes of the layers do not hide',
+        inputs: [
+          quantity('micro-batches', cost.numMicroBatches),
+          quantity('waited for in one', cost.shardWaits[cost.slowestRank] ?? 0, 's'),
+        ],
+      },
+    ),
+    timeLeaf(
+      'Host time between kernels',
+      cost.layerOverheadSeconds * cost.numMicroBatches * (rank?.layers ?? 0),
+      'fitted constant layerOverheadSeconds (docs/MODEL.md §9)',
+      constantTimes('layerOverheadSeconds', cost.layerOverheadSeconds, [
+        quantity('micro-batches', cost.numMicroBatches),
+        quantity('layers', rank?.layers ?? 0),
+      ]),
+    ),
+  ];
 }
 
 function stageWork(plan: Plan, cost: StepCost): TimePart {
@@ -64,22 +138,76 @@ function stageWork(plan: Plan, cost: StepCost): TimePart {
     ),
     ...(rank?.hasEmbedding === true ? [timeSum('Embedding', 'first stage', ends(cost.embedding))] : []),
     ...(rank?.hasHead === true ? [timeSum('Head and loss', 'last stage', ends(cost.head))] : []),
-    timeLeaf(
-      'Multi-token prediction',
-      cost.numMicroBatches * (rank?.mtpLayers ?? 0) * cost.mtpSeconds,
-      'a layer, its projection and a pass of the head (docs/MODEL.md §1)',
-    ),
-    timeLeaf(
-      'Waiting for shards of weights and gradients',
-      cost.numMicroBatches * (cost.shardWaits[cost.slowestRank] ?? 0),
-      'volume and overlap docs/MODEL.md §5.3–5.4',
-    ),
-    timeLeaf(
-      'Host time between kernels',
-      cost.layerOverheadSeconds * cost.numMicroBatches * (rank?.layers ?? 0),
-      'fitted constant layerOverheadSeconds (docs/MODEL.md §9)',
-    ),
+    ...besideLayers(cost),
   ]);
+}
+
+/** What decides the bubble: see the schedule's closed form or its order of work. */
+function pipelineInputs(plan: Plan, cost: StepCost): Explanation {
+  return {
+    formula: 'makespan of the schedule − work of the slowest stage − sends',
+    inputs: [
+      quantity('stages', plan.pp),
+      quantity('virtual stages per rank', plan.vpp),
+      quantity('micro-batches', cost.numMicroBatches),
+      quantity('work of the slowest stage', cost.pipeline.busy, 's'),
+      quantity('work of all stages for one micro-batch', sumOf(cost.rankSeconds), 's'),
+    ],
+  };
+}
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+
+/** What follows the pipeline, once per step. */
+function afterPipeline(cost: StepCost): TimePart[] {
+  return [
+    timeLeaf(
+      'Gradient reduction over DP, not hidden',
+      onceSeconds(cost.gradReduce, cost.numMicroBatches),
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+      explainHideable(cost.gradReduce, cost.dpGroup.size),
+    ),
+    timeLeaf(
+      'Parameter gather over DP, not hidden',
+      onceSeconds(cost.paramGather, cost.numMicroBatches),
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+      explainHideable(cost.paramGather, cost.dpGroup.size),
+    ),
+    timeLeaf(
+      'Gradient reduction of experts, not hidden',
+      onceSeconds(cost.expertGradReduce, cost.numMicroBatches),
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+      explainHideable(cost.expertGradReduce, cost.expertGroup?.size ?? 1),
+    ),
+    timeLeaf(
+      'Parameter gather of experts, not hidden',
+      onceSeconds(cost.expertParamGather, cost.numMicroBatches),
+      'volume and overlap docs/MODEL.md §5.3–5.4',
+      explainHideable(cost.expertParamGather, cost.expertGroup?.size ?? 1),
+    ),
+    timeLeaf(
+      'Offload to the host, not hidden',
+      cost.offload.exposedSeconds,
+      'bytes ÷ host link (docs/MODEL.md §3.1)',
+      explainHideable(cost.offload, 1),
+    ),
+    timeLeaf(
+      'Tied-embedding gradient exchange',
+      cost.embeddingExchange.exposedSeconds,
+      'both hold the matrix (docs/MODEL.md §1, §5.3)',
+      explainHideable(cost.embeddingExchange, 2),
+    ),
+    timeLeaf('Optimizer', cost.optimizerSeconds, 'bytes ÷ memory bandwidth (docs/MODEL.md §4.4)', {
+      formula: 'bytes ÷ (memory bandwidth · optimizerEfficiency)',
+      inputs: [quantity('bytes', cost.optimizerBytes, 'B')],
+    }),
+    timeLeaf(
+      'Fixed time per step',
+      cost.overheadSeconds,
+      'fitted constant stepOverheadSeconds (docs/MODEL.md §9)',
+      constantTimes('stepOverheadSeconds', cost.overheadSeconds, []),
+    ),
+  ];
 }
 
 /** The step time as a tree; the root is stepSeconds. */
@@ -92,41 +220,19 @@ export function timeParts(plan: Plan, cost: StepCost): TimePart {
         'Bubble: filling and draining the pipeline',
         cost.pipeline.bubble,
         `${schedule.label} closed form (docs/MODEL.md §6)`,
+        pipelineInputs(plan, cost),
       ),
       timeLeaf(
         'Waiting for sends between stages',
         cost.pipeline.sends,
         'latency + bytes ÷ bandwidth (docs/MODEL.md §5.1)',
+        {
+          formula: 'sends on the way that nothing hides · (latency + bytes ÷ bandwidth)',
+          inputs: [quantity('bytes of one', cost.sendBytes, 'B'), quantity('seconds of one', cost.sendSeconds, 's')],
+        },
       ),
     ]),
-    timeLeaf(
-      'Gradient reduction over DP, not hidden',
-      onceSeconds(cost.gradReduce, cost.numMicroBatches),
-      'volume and overlap docs/MODEL.md §5.3–5.4',
-    ),
-    timeLeaf(
-      'Parameter gather over DP, not hidden',
-      onceSeconds(cost.paramGather, cost.numMicroBatches),
-      'volume and overlap docs/MODEL.md §5.3–5.4',
-    ),
-    timeLeaf(
-      'Gradient reduction of experts, not hidden',
-      onceSeconds(cost.expertGradReduce, cost.numMicroBatches),
-      'volume and overlap docs/MODEL.md §5.3–5.4',
-    ),
-    timeLeaf(
-      'Parameter gather of experts, not hidden',
-      onceSeconds(cost.expertParamGather, cost.numMicroBatches),
-      'volume and overlap docs/MODEL.md §5.3–5.4',
-    ),
-    timeLeaf('Offload to the host, not hidden', cost.offload.exposedSeconds, 'bytes ÷ host link (docs/MODEL.md §3.1)'),
-    timeLeaf(
-      'Tied-embedding gradient exchange',
-      cost.embeddingExchange.exposedSeconds,
-      'both hold the matrix (docs/MODEL.md §1, §5.3)',
-    ),
-    timeLeaf('Optimizer', cost.optimizerSeconds, 'bytes ÷ memory bandwidth (docs/MODEL.md §4.4)'),
-    timeLeaf('Fixed time per step', cost.overheadSeconds, 'fitted constant stepOverheadSeconds (docs/MODEL.md §9)'),
+    ...afterPipeline(cost),
   ]);
   return { ...root, seconds: cost.stepSeconds };
 }

@@ -109,7 +109,7 @@ export class StepModel {
   }
 
   /** Adam over the rank's shard of its states, less what the host updates; norm and clearing over what it holds. */
-  private optimizer(plan: Plan, held: RankParameters): number {
+  private optimizer(plan: Plan, held: RankParameters): { optimizerBytes: number; optimizerSeconds: number } {
     const { workload, calibration } = this.problem;
     const split = splitOf(plan);
     const sharded = held.dense / split.denseShards + held.experts / split.expertShards;
@@ -118,7 +118,7 @@ export class StepModel {
     const cleared = plan.sharding.zeroStage >= 2 ? sharded : held.dense + held.experts;
     const bytes = updated * sharded * (1 - plan.offload.optimizer) + (GRADIENT_PASSES - 1) * g * cleared;
     const relative = this.processor.memoryEfficiency / calibration.parameters.optimizerEfficiency;
-    return memoryTime(this.processor, bytes, 20) * relative;
+    return { optimizerBytes: bytes, optimizerSeconds: memoryTime(this.processor, bytes, 20) * relative };
   }
 
   /** Seconds per layer and micro-batch that the plan's recomputation repeats. */
@@ -251,7 +251,7 @@ export class StepModel {
       expertParamGather: experts?.paramGather ?? nothing,
       embeddingExchange: this.embeddingExchange(plan),
       offload: offloadCost(this.problem, plan, held, { ...load, rank, waitedSeconds }),
-      optimizerSeconds: this.optimizer(plan, held),
+      ...this.optimizer(plan, held),
       overheadSeconds: this.problem.calibration.parameters.stepOverheadSeconds,
     };
   }

@@ -46,6 +46,8 @@ export interface StepCost {
   embeddingExchange: Hideable;
   /** Traffic of offloaded states and activations that the step waits for. */
   offload: Hideable;
+  /** Bytes that the optimizer moves, and how long that takes. */
+  optimizerBytes: number;
   optimizerSeconds: number;
   overheadSeconds: number;
   stepSeconds: number;

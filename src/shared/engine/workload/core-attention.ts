@@ -5,7 +5,8 @@
  * Source: MODEL §4.2–4.3; Korthikanti et al. 2022 §4.1.
  */
 import { flashAttentionTime, inHalf, matmulTime, memoryTime } from '../compute.ts';
-import { groupSeconds, splitGroup } from '../network/index.ts';
+import { groupSeconds, splitGroup, type Group } from '../network/index.ts';
+import { explainCollective, explainFlash, explainMatmul, explainMoved } from './explanation.ts';
 import type { LayerContext, Operator } from './operators.ts';
 import type { ActivationTensor, TensorContext } from './parts/types.ts';
 
@@ -48,6 +49,7 @@ function flash(heads: CoreAttention, context: LayerContext): Operator[] {
       forwardSeconds: share * time.forward,
       backwardSeconds: share * time.backward,
       modules: CORE,
+      explain: explainFlash(context.processor, shape, time),
       source: 'measured attention curve (docs/KERNELS.md); backward 2.5× FLOPs at 0.85 efficiency (docs/MODEL.md §4.2)',
     },
   ];
@@ -79,6 +81,7 @@ function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): O
       // dP = dO·Vᵀ and dV = Pᵀ·dO have the shapes of the two; so have dQ and dK
       backwardSeconds: 2 * (scores + values),
       modules: CORE,
+      explain: explainMatmul(inHalf(processor), { m: heads * s, n: s, k: headDim }, 2),
       source: 'measured matmul curve at the heads’ shapes (docs/KERNELS.md)',
     },
     {
@@ -87,9 +90,36 @@ function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): O
       forwardSeconds: memoryTime(processor, heads * s * s * bytes.forward, numKernels),
       backwardSeconds: memoryTime(processor, heads * s * s * bytes.backward, numKernels),
       modules: CORE,
+      explain: explainMoved(processor, {
+        forward: { bytes: heads * s * s * bytes.forward, kernels: numKernels },
+        backward: { bytes: heads * s * s * bytes.backward, kernels: numKernels },
+      }),
       source: 'bytes of the s×s scores ÷ memory bandwidth (Korthikanti et al. 2022 §4.1; docs/MODEL.md §4.2)',
     },
   ];
+}
+
+/** One exchange between the ranks that share a sequence. */
+function sequenceExchange(
+  label: string,
+  { group, bytes }: { group: Group; bytes: number },
+  waited: { forward: number; backward: number },
+  hidden: { forward: number; backward: number },
+): Operator {
+  return {
+    label,
+    kind: 'communication',
+    group: 'cp',
+    forwardSeconds: waited.forward,
+    backwardSeconds: waited.backward,
+    hiddenForwardSeconds: hidden.forward,
+    hiddenBackwardSeconds: hidden.backward,
+    explain: explainCollective(group, bytes, {
+      forward: { waited: waited.forward, hidden: hidden.forward },
+      backward: { waited: waited.backward, hidden: hidden.backward },
+    }),
+    source: 'measured collective curve (docs/KERNELS.md), volume and overlap docs/MODEL.md §5.3–5.4',
+  };
 }
 
 /**
@@ -109,21 +139,8 @@ function contextParallel(heads: CoreAttention, context: LayerContext, attention:
   const hides = attention.reduce((sum, operator) => sum + operator.forwardSeconds, 0);
   const gather = (size: typeof group) => groupSeconds(links, 'allGather', size, keysAndValues * size.size);
   const exchange = (size: typeof group) => groupSeconds(links, 'allToAll', size, everyHead);
-  const one = (
-    label: string,
-    forward: number,
-    backward: number,
-    hidden: { forward: number; backward: number },
-  ): Operator => ({
-    label,
-    kind: 'communication',
-    group: 'cp',
-    forwardSeconds: forward,
-    backwardSeconds: backward,
-    hiddenForwardSeconds: hidden.forward,
-    hiddenBackwardSeconds: hidden.backward,
-    source: 'measured collective curve (docs/KERNELS.md), volume and overlap docs/MODEL.md §5.3–5.4',
-  });
+  const one = (label: string, forward: number, backward: number, hidden: { forward: number; backward: number }) =>
+    sequenceExchange(label, { group, bytes: keysAndValues * group.size }, { forward, backward }, hidden);
   const ring = (size: typeof group) => {
     const total = gather(size);
     // the first chunk's keys are on the rank; each further step hides behind the attention of the one before
@@ -171,7 +188,7 @@ export function coreAttentionOperators(heads: CoreAttention, context: LayerConte
  */
 export function outputBytes({ plan, inputBytes }: TensorContext): number {
   if (inputBytes === 2) return 2;
-  return plan.runtime.attentionKernel === 'flash' ? 3 : 1;
+  return plan.runtime.attentionKernel === 'unfused' ? 1 : 3;
 }
 
 /**

@@ -4,12 +4,22 @@
  */
 import { inHalf, matmulBackwardTime, matmulTime, memoryTime } from '../compute.ts';
 import { groupSeconds } from '../network/index.ts';
+import { explainCollective, explainMatmul, explainMoved } from './explanation.ts';
 import type { LayerContext, Operator } from './operators.ts';
 import { paddedVocabSize } from './parameters.ts';
 
-function communication(label: string, forwardSeconds: number, backwardSeconds: number): Operator {
+function communication(
+  label: string,
+  { tp }: LayerContext['groups'],
+  bytes: number,
+  { forward: forwardSeconds, backward: backwardSeconds }: { forward: number; backward: number },
+): Operator {
   const source = 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3';
-  return { label, kind: 'communication', forwardSeconds, backwardSeconds, source };
+  const explain = explainCollective(tp, bytes, {
+    forward: { waited: forwardSeconds, hidden: 0 },
+    backward: { waited: backwardSeconds, hidden: 0 },
+  });
+  return { label, kind: 'communication', forwardSeconds, backwardSeconds, source, explain };
 }
 
 /** Operators of the embedding: look-up, learned positions and dropout, and its all-reduce over tp. */
@@ -24,6 +34,10 @@ export function embeddingOperators(context: LayerContext): Operator[] {
       kind: 'elementwise',
       forwardSeconds: memoryTime(processor, (4 + extra) * h * tokens, 2),
       backwardSeconds: memoryTime(processor, (6 + extra) * h * tokens, 2),
+      explain: explainMoved(processor, {
+        forward: { bytes: (4 + extra) * h * tokens, kernels: 2 },
+        backward: { bytes: (6 + extra) * h * tokens, kernels: 2 },
+      }),
       source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
   ];
@@ -33,7 +47,7 @@ export function embeddingOperators(context: LayerContext): Operator[] {
     const forward = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, bytes);
     // every rank needs the gradient of the whole sequence for its part of the vocabulary
     const backward = context.sequenceParallel ? groupSeconds(links, 'allGather', group, bytes) : 0;
-    operators.push(communication('Embedding collectives over TP', forward, backward));
+    operators.push(communication('Embedding collectives over TP', context.groups, bytes, { forward, backward }));
   }
   return operators;
 }
@@ -51,6 +65,7 @@ export function headOperators(context: LayerContext): Operator[] {
       kind: 'matmul',
       forwardSeconds: matmulTime(inHalf(processor), shape),
       backwardSeconds: matmulBackwardTime(inHalf(processor), shape),
+      explain: explainMatmul(inHalf(processor), shape),
       source: 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)',
     },
     {
@@ -59,6 +74,10 @@ export function headOperators(context: LayerContext): Operator[] {
       // logits to fp32 (2+4), maximum, exponential and sum, target (3 × 4); backward scales the saved softmax (4+2)
       forwardSeconds: memoryTime(processor, tokens * (18 * vocabulary + 4 * h), 5),
       backwardSeconds: memoryTime(processor, tokens * (6 * vocabulary + 8 * h), 2),
+      explain: explainMoved(processor, {
+        forward: { bytes: tokens * (18 * vocabulary + 4 * h), kernels: 5 },
+        backward: { bytes: tokens * (6 * vocabulary + 8 * h), kernels: 2 },
+      }),
       source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
   ];
@@ -67,7 +86,12 @@ export function headOperators(context: LayerContext): Operator[] {
     const hidden = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, 2 * tokens * h);
     const gather = context.sequenceParallel ? groupSeconds(links, 'allGather', group, 2 * tokens * h) : 0;
     const loss = 3 * groupSeconds(links, 'allReduce', group, 4 * tokens);
-    operators.push(communication('Head collectives over TP', gather + loss, hidden));
+    operators.push(
+      communication('Head collectives over TP', context.groups, 2 * tokens * h, {
+        forward: gather + loss,
+        backward: hidden,
+      }),
+    );
   }
   return operators;
 }

@@ -5,6 +5,7 @@
 import type { Model, Plan } from '../../schema/index.ts';
 import { matmulBackwardTime, matmulTime, memoryTime, type Processor } from '../compute.ts';
 import type { MatmulShape } from '../kernels/index.ts';
+import { explainCollective, explainMatmul, explainMoved, type Explain } from './explanation.ts';
 import { groupSeconds, type Links, type PlanGroups } from '../network/index.ts';
 
 /** A module that selective recomputation can name. */
@@ -26,6 +27,8 @@ export interface Operator {
   /** Modules whose selective recomputation repeats it; absent where none does. */
   modules?: readonly RecomputeModule[];
   source: string;
+  /** Formula and inputs of one call. */
+  explain?: Explain;
 }
 
 /** Everything that decides a layer's operators for one micro-batch. */
@@ -128,6 +131,7 @@ export function matmul(
     backwardSeconds: matmulBackwardTime(context.processor, shape),
     ...(modules === undefined ? {} : { modules }),
     source: MATMUL_SOURCE,
+    explain: explainMatmul(context.processor, shape),
   };
 }
 
@@ -153,6 +157,10 @@ export function elementwise(
     backwardSeconds: memoryTime(processor, bytes.backward, bytes.backwardKernels),
     ...(modules === undefined ? {} : { modules }),
     source: MEMORY_SOURCE,
+    explain: explainMoved(processor, {
+      forward: { bytes: bytes.forward, kernels: bytes.forwardKernels },
+      backward: { bytes: bytes.backward, kernels: bytes.backwardKernels },
+    }),
   };
 }
 
@@ -205,6 +213,10 @@ export function blockCollectives(what: string, context: LayerContext, weightGrad
       // of sequence parallelism's two all-gathers in backward one only rebuilds the input and is hidden
       hiddenBackwardSeconds: 2 * gather + reduce - backward * visible,
       source: 'measured collective curve (docs/KERNELS.md), volume and overlap docs/MODEL.md §5.3–5.4',
+      explain: explainCollective(group, bytes, {
+        forward: { waited: forward * visible, hidden: forward * (1 - visible) },
+        backward: { waited: backward * visible, hidden: 2 * gather + reduce - backward * visible },
+      }),
     },
   ];
 }

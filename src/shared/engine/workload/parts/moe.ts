@@ -7,7 +7,8 @@
  */
 import type { FfnOf } from '../../../schema/index.ts';
 import { inHalf, launchTime, weightGradientTime } from '../../compute.ts';
-import { groupSeconds } from '../../network/index.ts';
+import { groupSeconds, type Group } from '../../network/index.ts';
+import { explainCollective, explainMatmul } from '../explanation.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import { numMatrices } from './dense-ffn.ts';
@@ -62,6 +63,11 @@ function grouped(label: string, context: LayerContext, shape: { rows: number; ex
     forwardSeconds: one.forwardSeconds * shape.experts - spared,
     backwardSeconds: one.backwardSeconds * shape.experts - 2 * spared,
     source: 'measured matmul curve at one expert’s rows, times the local experts (docs/MODEL.md §4.1)',
+    explain: explainMatmul(
+      context.processor,
+      { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k },
+      shape.experts,
+    ),
   };
 }
 
@@ -71,9 +77,13 @@ function exchange(spec: Moe, context: LayerContext, rows: number): Operator[] {
   const input = expertInput(spec, context.model.hiddenSize);
   const operators: Operator[] = [];
   const visible = 1 - context.expertOverlapFraction;
-  const add = (label: string, seconds: number) =>
+  const add = (label: string, seconds: number, group: Group, bytes: number) =>
     operators.push({
       label,
+      explain: explainCollective(group, bytes, {
+        forward: { waited: seconds * visible, hidden: seconds * (1 - visible) },
+        backward: { waited: seconds * visible, hidden: seconds * (1 - visible) },
+      }),
       kind: 'communication',
       forwardSeconds: seconds * visible,
       backwardSeconds: seconds * visible,
@@ -83,13 +93,19 @@ function exchange(spec: Moe, context: LayerContext, rows: number): Operator[] {
       modules: ['moe'],
       source: 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3',
     });
-  if (ep > 1) add('EP dispatch and combine', 2 * groupSeconds(links, 'allToAll', context.groups.ep, 2 * rows * input));
+  if (ep > 1) {
+    const bytes = 2 * rows * input;
+    const group = context.groups.ep;
+    add('EP dispatch and combine', 2 * groupSeconds(links, 'allToAll', group, bytes), group, bytes);
+  }
   if (etp > 1) {
     const group = context.groups.etp;
     const bytes = 2 * rows * input * etp;
     add(
       'Expert TP all-gather and reduce-scatter',
       groupSeconds(links, 'allGather', group, bytes) + groupSeconds(links, 'reduceScatter', group, bytes),
+      group,
+      bytes,
     );
   }
   return operators;

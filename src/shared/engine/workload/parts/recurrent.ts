@@ -5,6 +5,7 @@
  */
 import { weightGradientTime } from '../../compute.ts';
 import { groupSeconds } from '../../network/index.ts';
+import { explainCollective } from '../explanation.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import type { ActivationTensor, TensorContext } from './types.ts';
@@ -39,6 +40,10 @@ function exchange(layer: Recurrent, context: LayerContext): Operator[] {
       group: 'cp',
       forwardSeconds: seconds,
       backwardSeconds: seconds,
+      explain: explainCollective(context.groups.cp, bytes, {
+        forward: { waited: seconds, hidden: 0 },
+        backward: { waited: seconds, hidden: 0 },
+      }),
       source: 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3',
     },
   ];
