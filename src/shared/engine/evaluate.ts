@@ -186,6 +186,15 @@ function fixesOf(model: StepModel, plan: Plan, cost: StepCost, peakMemoryBytes: 
   return fixes.sort((a, b) => verdictOrder[a.verdict] - verdictOrder[b.verdict] || a.costsSeconds - b.costsSeconds);
 }
 
+const models = new WeakMap<Problem, StepModel>();
+
+/** The step model of a problem; what it remembers of layers serves every plan that is asked about. */
+function modelOf(problem: Problem): StepModel {
+  let model = models.get(problem);
+  if (model === undefined) models.set(problem, (model = new StepModel(problem)));
+  return model;
+}
+
 /** Everything about one plan. Never throws for a bad plan: its faults are data. */
 export function evaluatePlan(problem: Problem, input: PlanInput): EvaluatedPlan {
   const plan = completePlan(problem, input);
@@ -194,7 +203,7 @@ export function evaluatePlan(problem: Problem, input: PlanInput): EvaluatedPlan 
     const nearestPlan = nearestValidPlan(problem, plan);
     return { plan, valid: false, violations, nearestPlan, verdict: null, estimate: null, fixes: [] };
   }
-  const model = new StepModel(problem);
+  const model = modelOf(problem);
   const cost = model.cost(plan);
   const estimate = estimateOf(problem, plan, cost);
   const verdict = hostHolds(problem, plan) ? verdictOf(problem, plan, estimate.peakMemoryBytes) : 'out-of-memory';

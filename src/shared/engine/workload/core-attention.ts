@@ -81,7 +81,12 @@ function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): O
       // dP = dO·Vᵀ and dV = Pᵀ·dO have the shapes of the two; so have dQ and dK
       backwardSeconds: 2 * (scores + values),
       modules: CORE,
-      explain: explainMatmul(inHalf(processor), { m: heads * s, n: s, k: headDim }, 2),
+      explain: explainMatmul(
+        inHalf(processor),
+        { m: heads * s, n: s, k: headDim },
+        { forward: scores + values, backward: 2 * (scores + values) },
+        2,
+      ),
       source: 'measured matmul curve at the heads’ shapes (docs/KERNELS.md)',
     },
     {

@@ -59,13 +59,17 @@ export function headOperators(context: LayerContext): Operator[] {
   const h = model.hiddenSize;
   const vocabulary = paddedVocabSize(model, tp) / tp;
   const shape = { m: tokens, n: vocabulary, k: h };
+  const head = {
+    forward: matmulTime(inHalf(processor), shape),
+    backward: matmulBackwardTime(inHalf(processor), shape),
+  };
   const operators: Operator[] = [
     {
       label: 'Output head',
       kind: 'matmul',
-      forwardSeconds: matmulTime(inHalf(processor), shape),
-      backwardSeconds: matmulBackwardTime(inHalf(processor), shape),
-      explain: explainMatmul(inHalf(processor), shape),
+      forwardSeconds: head.forward,
+      backwardSeconds: head.backward,
+      explain: explainMatmul(inHalf(processor), shape, head),
       source: 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)',
     },
     {

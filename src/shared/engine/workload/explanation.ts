@@ -1,6 +1,6 @@
 /** How a time came about: its formula and the numbers that went in. Built only when somebody asks. */
 import type { Quantity } from '../../schema/index.ts';
-import { KERNEL_LAUNCH_SECONDS, matmulBackwardTime, matmulTime, type Processor } from '../compute.ts';
+import { KERNEL_LAUNCH_SECONDS, type Processor } from '../compute.ts';
 import type { AttentionShape, MatmulShape } from '../kernels/index.ts';
 import type { Group } from '../network/index.ts';
 
@@ -25,12 +25,15 @@ function shareOfPeak(flops: number, seconds: number, peakFlopsPerSecond: number)
 }
 
 /** A linear map of m tokens from k to n wide, `times` over. Source of the formula: MODEL §4.1. */
-export function explainMatmul(processor: Processor, shape: MatmulShape, times = 1): Explain {
-  const { m, n, k } = shape;
+export function explainMatmul(
+  processor: Processor,
+  { m, n, k }: MatmulShape,
+  seconds: Record<PassName, number>,
+  times = 1,
+): Explain {
   const cast = processor.castBytesPerElement > 0;
   return (pass) => {
     const isForward = pass === 'forward';
-    const seconds = isForward ? matmulTime(processor, shape) : matmulBackwardTime(processor, shape);
     const kernels = isForward ? 'kernel(m, n, k)' : '(kernel(m, k, n) + kernel(k, n, m))';
     return {
       formula: `${times === 1 ? '' : 'matmuls · '}${kernels} · alignment · matmulSlowdown${cast ? ' + cast' : ''}`,
@@ -41,7 +44,7 @@ export function explainMatmul(processor: Processor, shape: MatmulShape, times = 
         quantity('depth k', k),
         quantity('matmulSlowdown', processor.matmulSlowdown, 'ratio'),
         ...(cast ? [quantity('cast', processor.castBytesPerElement * m * (isForward ? k : n), 'B')] : []),
-        ...shareOfPeak((isForward ? 2 : 4) * m * n * k, seconds, processor.rates.peakFlopsPerSecond),
+        ...shareOfPeak((isForward ? 2 : 4) * m * n * k * times, seconds[pass], processor.rates.peakFlopsPerSecond),
       ],
     };
   };

@@ -124,14 +124,16 @@ export function matmul(
   shape: MatmulShape,
   modules?: readonly RecomputeModule[],
 ): Operator {
+  const forward = matmulTime(context.processor, shape);
+  const backward = matmulBackwardTime(context.processor, shape);
   return {
     label,
     kind: 'matmul',
-    forwardSeconds: matmulTime(context.processor, shape),
-    backwardSeconds: matmulBackwardTime(context.processor, shape),
+    forwardSeconds: forward,
+    backwardSeconds: backward,
     ...(modules === undefined ? {} : { modules }),
     source: MATMUL_SOURCE,
-    explain: explainMatmul(context.processor, shape),
+    explain: explainMatmul(context.processor, shape, { forward, backward }),
   };
 }
 

@@ -58,14 +58,17 @@ function linearFlops(spec: Moe, { hiddenSize: h }: ModelShape): number {
 function grouped(label: string, context: LayerContext, shape: { rows: number; experts: number; n: number; k: number }) {
   const one = matmul(label, context, { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k }, ['moe']);
   const spared = (shape.experts - 1) * launchTime(context.processor);
+  const forward = one.forwardSeconds * shape.experts - spared;
+  const backward = one.backwardSeconds * shape.experts - 2 * spared;
   return {
     ...one,
-    forwardSeconds: one.forwardSeconds * shape.experts - spared,
-    backwardSeconds: one.backwardSeconds * shape.experts - 2 * spared,
+    forwardSeconds: forward,
+    backwardSeconds: backward,
     source: 'measured matmul curve at one expert’s rows, times the local experts (docs/MODEL.md §4.1)',
     explain: explainMatmul(
       context.processor,
       { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k },
+      { forward, backward },
       shape.experts,
     ),
   };
