@@ -32,6 +32,8 @@ const MATMUL_DTYPES: Readonly<Record<string, MatmulDtype & { readonly table: str
   bf16: { table: 'bfloat16', peak: 'bf16', operandBytesPerElement: 2, casts: false },
   fp8: { table: 'fp8', peak: 'fp8', operandBytesPerElement: 1, casts: true },
   fp8Block: { table: 'fp8_block', peak: 'fp8', operandBytesPerElement: 1, casts: true },
+  // four bits and one 8-bit scale for 16 elements
+  nvfp4: { table: 'nvfp4', peak: 'fp4', operandBytesPerElement: 0.5625, casts: true },
 };
 
 function ratesOf(device: FitDevice, dtype: string): DeviceRates {

@@ -34,7 +34,8 @@ function curvesOf(id: string): AcceleratorCurves {
 function matmulCases(): { name: string; seconds: (shape: MatmulShape) => number; peak: number; memory: number }[] {
   return accelerators.flatMap(([id, { device, matmul }]) =>
     Object.entries(matmul).map(([dtype, curve]) => {
-      const peak = device.peakFlopsPerSecondByDtype[dtype === 'bf16' ? 'bf16' : 'fp8'] ?? Number.NaN;
+      const unit = { bf16: 'bf16', nvfp4: 'fp4' }[dtype] ?? 'fp8';
+      const peak = device.peakFlopsPerSecondByDtype[unit] ?? Number.NaN;
       const rates = { ...device, peakFlopsPerSecond: peak };
       return {
         name: `${id} ${dtype}`,
