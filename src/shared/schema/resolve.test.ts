@@ -389,14 +389,3 @@ describe('bad input is refused with its place and a remedy', () => {
     );
   });
 });
-
-test.each([
-  ['megatron-lm', 'bf16', 'fp32'],
-  ['fsdp', 'fp32', 'fp32'],
-  ['deepspeed', 'bf16', 'bf16'],
-])('weights and gradients of %s unless they are stated', (family, weights, gradients) => {
-  const { precision } = open(changed({ 'job.framework': { family } })).job;
-  expect(precision).toMatchObject({ weights, gradients });
-  const stated = open(changed({ 'job.framework': { family }, 'job.precision': { gradients: 'fp32' } })).job;
-  expect(stated.precision.gradients).toBe('fp32');
-});
