@@ -12,13 +12,15 @@ interface Bridge {
 }
 type WithBridge = typeof globalThis & { trainyard: Bridge; heard?: { type: string }[] };
 
-/** Keeps what a page hears from now on, for `heardBy`. */
+/** Keeps what a page hears from the shell from now on, for `heardBy`; the searches of the first start go on meanwhile. */
 function listen(page: Page) {
   return page.evaluate(() => {
     const here = globalThis as WithBridge;
     const heard: { type: string }[] = [];
     here.heard = heard;
-    here.trainyard.subscribe((event) => heard.push(event));
+    here.trainyard.subscribe((event) => {
+      if (!event.type.startsWith('job-')) heard.push(event);
+    });
   });
 }
 function heardBy(page: Page) {
