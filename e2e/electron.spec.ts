@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { Page } from '@playwright/test';
-import { expect, isRealElectron, startElectron, test } from './fixtures.ts';
+import { examplesPlanned, expect, isRealElectron, startElectron, test } from './fixtures.ts';
 
 interface Bridge {
   kind: string;
@@ -12,15 +12,14 @@ interface Bridge {
 }
 type WithBridge = typeof globalThis & { trainyard: Bridge; heard?: { type: string }[] };
 
-/** Keeps what a page hears from the shell from now on, for `heardBy`; the searches of the first start go on meanwhile. */
-function listen(page: Page) {
-  return page.evaluate(() => {
+/** Keeps what a page hears from now on, for `heardBy`; the searches of the first start are over by then. */
+async function listen(page: Page) {
+  await examplesPlanned(page);
+  await page.evaluate(() => {
     const here = globalThis as WithBridge;
     const heard: { type: string }[] = [];
     here.heard = heard;
-    here.trainyard.subscribe((event) => {
-      if (!event.type.startsWith('job-')) heard.push(event);
-    });
+    here.trainyard.subscribe((event) => heard.push(event));
   });
 }
 function heardBy(page: Page) {
