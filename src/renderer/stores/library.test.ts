@@ -39,6 +39,17 @@ test('reads the list again when scenarios changed', async () => {
   expect(library.cards.map(({ id }) => id)).toEqual(['c']);
 });
 
+test('reads the list again when scenarios changed while the first list was on its way', async () => {
+  const library = useLibrary();
+  const first = library.load();
+  list = [card('c', 'Third')];
+  server.emit({ type: 'scenarios-changed', ids: ['c'] });
+  await first;
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(library.cards.map(({ id }) => id)).toEqual(['c']);
+  expect(library.isLoaded).toBe(true);
+});
+
 test('a deletion that is refused brings the card back', async () => {
   const library = useLibrary();
   await library.load();

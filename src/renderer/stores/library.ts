@@ -33,7 +33,7 @@ export const useLibrary = defineStore('library', () => {
     isLoaded.value = true;
   }
   client.on('scenarios-changed', () => {
-    if (isLoaded.value) void load();
+    if (latest > 0) void load(); // also while the first list is on its way: it may be older than the change
   });
 
   async function rename(id: string, name: string) {

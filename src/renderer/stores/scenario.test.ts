@@ -124,6 +124,23 @@ test('a change from elsewhere is taken over where nothing was edited', async () 
   expect(scenario.record?.scenario.name).toBe('Renamed');
 });
 
+test('a change while the scenario is being opened is not lost', async () => {
+  const renamed = makeRecord({ revision: 2, scenario: makeScenario({ name: 'Renamed' }) });
+  server = makeTransport({
+    'scenario.get': () => {
+      const before = stored;
+      if (stored !== renamed) server.emit({ type: 'scenarios-changed', ids: ['a'] });
+      stored = renamed;
+      return before;
+    },
+    'scenario.preview': refuseText,
+  });
+  provideClient(createClient(server.transport));
+  setActivePinia(createPinia());
+  const scenario = await opened();
+  expect(scenario.record?.scenario.name).toBe('Renamed');
+});
+
 test('a scenario that was deleted elsewhere says so, until that is undone', async () => {
   const scenario = await opened();
   const before = stored;

@@ -59,6 +59,8 @@ export const useScenario = defineStore('scenario', () => {
   let settle: (() => void) | undefined;
   let checkNumber = 0;
   let checking: Promise<boolean> = Promise.resolve(true);
+  /** Scenarios that changed while they were being read: what comes back may be older than the change. */
+  const changedWhileOpening = new Set<string>();
   let saving: Promise<void> = Promise.resolve();
   let lastEdit = { path: '', time: 0 };
 
@@ -106,8 +108,11 @@ export const useScenario = defineStore('scenario', () => {
     id.value = wanted;
     try {
       await before;
+      changedWhileOpening.delete(wanted);
       const stored = await client.call('scenario.get', { id: wanted });
-      if (id.value === wanted) adopt(stored);
+      if (id.value !== wanted) return;
+      adopt(stored);
+      if (changedWhileOpening.delete(wanted)) await refresh();
     } catch (error) {
       if (id.value !== wanted) return;
       reset({}, null);
@@ -243,6 +248,7 @@ export const useScenario = defineStore('scenario', () => {
   }
   client.on('scenarios-changed', (event) => {
     if (record.value !== null && event.ids.includes(record.value.id)) void refresh().catch(refreshFailed);
+    else if (id.value !== null && event.ids.includes(id.value)) changedWhileOpening.add(id.value);
   });
   function refreshFailed(error: unknown) {
     const { code } = toCallError(error);
