@@ -20,6 +20,7 @@ export const errorCodes = [
   'forbidden', // a caller without the right to call
   'bad-request', // a call with a wrong name or input
   'bad-usage', // a wrong command line
+  'not-enough-runs', // measured runs of too few sources to fit constants to
   'job-exists', // a job of that id is running
   'internal', // a bug of ours, with a log id
 ] as const;

@@ -266,6 +266,14 @@ describe('the rest', () => {
           "--data-dir",
           "--help",
         ],
+        "calibrate": [
+          "--output",
+          "--force",
+          "--folds",
+          "--few",
+          "--json",
+          "--help",
+        ],
         "cases": [
           "--wrong",
           "--json",

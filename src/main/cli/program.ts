@@ -2,6 +2,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { AppError, wireErrorOf, type WireError } from '#shared/errors.ts';
 import { appVersion } from '../app-paths.ts';
+import { calibrate, type CalibrateOptions } from './calibrate.ts';
 import { cases, type CasesOptions } from './cases.ts';
 import { catalog } from './catalog.ts';
 import { gather, wholeNumber } from './common.ts';
@@ -41,6 +42,9 @@ function addPlanning(program: Command, run: (command: () => Promise<number>) => 
     .option('--json', 'print one JSON document')
     .addHelpText('after', scenarioHelp)
     .action((source: string, options: EvaluateOptions) => run(() => evaluate(terminal, source, options)));
+}
+
+function addMeasured(program: Command, run: (command: () => Promise<number>) => Promise<void>, terminal: Terminal) {
   program
     .command('validate')
     .description('compare predictions with measured runs')
@@ -48,6 +52,24 @@ function addPlanning(program: Command, run: (command: () => Promise<number>) => 
     .option('--calibration <file>', 'calibration to use in place of the shipped one')
     .option('--json', 'print one JSON document')
     .action((file: string, options: ValidateOptions) => run(() => validate(terminal, file, options)));
+  program
+    .command('calibrate')
+    .description('fit the constants to measured runs, and say how far they are off on runs left out')
+    .argument('<runs...>', 'JSON files of measured runs')
+    .option('-o, --output <file>', 'write the calibration there')
+    .option('--force', 'replace the file of -o')
+    .addOption(
+      new Option('--folds <division>', 'list the error of each fold of a division').choices([
+        'grouped',
+        'source',
+        'accelerator',
+        'framework',
+        'few',
+      ]),
+    )
+    .option('--few <n>', 'rows of a new source that are given', wholeNumber(1, 20))
+    .option('--json', 'print one JSON document')
+    .action((files: string[], options: CalibrateOptions) => run(() => calibrate(terminal, files, options)));
   program
     .command('cases')
     .description('judge configurations with a known outcome: fits, out of memory, refused, …')
@@ -132,6 +154,7 @@ export async function runCommandLine(terminal: Terminal, args: readonly string[]
     .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: () => undefined })
     .configureHelp({ helpWidth: terminal.columns });
   addPlanning(program, run, terminal);
+  addMeasured(program, run, terminal);
   addFiles(program, run, terminal);
   addBrowser(program, run);
   try {

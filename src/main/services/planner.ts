@@ -30,10 +30,12 @@ import {
   SearchPool,
   toCalibration,
   toProblem,
+  type FoldKind,
   type RunningSearch,
   type SearchProgress,
 } from '../jobs/index.ts';
 import { loadCatalog, readResource } from './catalog.ts';
+import { calibrateRuns, type CalibrationReport } from './calibration/index.ts';
 import { judgeCases, type CasesReport } from './cases/index.ts';
 import { validateRuns, type ValidationReport } from './validation.ts';
 
@@ -59,12 +61,16 @@ const kernelCurvesSchema = z.custom<Parameters<typeof toCalibration>[1]>(
 );
 
 /** How the calibration did on measured runs, in one sentence. */
-function evidenceOf({ error, date }: CalibrationFile): string {
-  const { heldOut } = error;
-  if (heldOut.rows === 0) return `Constants of ${date} that no measured run has set yet.`;
+function evidenceOf({ errors, date }: CalibrationFile): string {
+  const stated = (situation: 'covered' | 'new-source') =>
+    errors
+      .filter((error) => error.situation === situation)
+      .map(({ kind, mape, rows }) => `${formatPercent(mape)} for ${rows} ${kind === 'moe' ? 'with experts' : 'dense'}`)
+      .join(', ');
+  if (errors.length === 0) return `Constants of ${date} that no measured run has set yet.`;
   return (
-    `Step times of ${heldOut.rows} measured runs are met with a mean error of ${formatPercent(heldOut.mape)} ` +
-    `on runs left out of the fit (${heldOut.folds}; ${date}).`
+    `Mean error of step time on runs left out of the fit (${date}): ${stated('covered')} where the stack was measured; ` +
+    `${stated('new-source')} where nothing of the source was.`
   );
 }
 
@@ -143,6 +149,21 @@ export class Planner {
   /** Predicts measured runs (the text of a runs file). Throws AppError for a file that is none. */
   validate(text: string, what: string): ValidationReport {
     return validateRuns(parseRunsText(text, what), this.catalog, this.#engineCalibration);
+  }
+
+  /** Fits the constants to measured runs (texts of runs files) and cross-validates. Throws AppError for bad files. */
+  calibrate(
+    files: readonly { name: string; text: string }[],
+    options: { rowsGiven?: number; onStage?: (stage: FoldKind) => void } = {},
+  ): CalibrationReport {
+    const runs = files.flatMap(({ name, text }) => parseRunsText(text, name));
+    return calibrateRuns(runs, {
+      presets: this.catalog,
+      calibration: this.#engineCalibration,
+      previous: this.calibration,
+      date: new Date().toISOString().slice(0, 10),
+      ...options,
+    });
   }
 
   /** Judges configurations with a known outcome (the text of a cases file). Throws AppError for a file that is none. */

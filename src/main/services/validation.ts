@@ -1,5 +1,5 @@
 /** Predicted against measured: reads rows of measured runs, predicts each from the same constants, and sums up. */
-import type { Calibration, ErrorSummary } from '#shared/engine/index.ts';
+import type { CalibrationSet, ErrorSummary } from '#shared/engine/index.ts';
 import { AppError } from '#shared/errors.ts';
 import { readRun } from '#shared/formats/runs/index.ts';
 import { findAccelerator, resolveScenario, type Estimate, type Presets, type Run } from '#shared/schema/index.ts';
@@ -73,7 +73,7 @@ function errorOf(predicted: number, measured: number | null): number | null {
 }
 
 /** Predicts one row; a row that lacks what is needed comes back with the reason. Never throws for a bad row. */
-function predictRow(run: Run, presets: Presets, calibration: Calibration): ValidationRow {
+function predictRow(run: Run, presets: Presets, calibration: CalibrationSet): ValidationRow {
   const measured = measuredOf(run);
   if (measured.stepSeconds === null && measured.peakMemoryBytes === null)
     return skippedRow(run, measured, 'neither step time nor peak memory was measured');
@@ -132,7 +132,7 @@ function groupsOf(runs: readonly Run[], rows: readonly ValidationRow[]): Validat
 }
 
 /** The answer of `validate` (docs/FORMATS.md §7) for rows of measured runs, all predicted with the same calibration. */
-export function validateRuns(runs: readonly Run[], presets: Presets, calibration: Calibration): ValidationReport {
+export function validateRuns(runs: readonly Run[], presets: Presets, calibration: CalibrationSet): ValidationReport {
   const rows = runs.map((run) => predictRow(run, presets, calibration));
   return {
     rows,

@@ -104,7 +104,7 @@ export function makeScenario(change: Partial<Scenario> = {}): Scenario {
     job: {
       ...{ kind: 'training', task: 'pretrain', globalBatchSize: 512, seqLen: 8192, tokens: 1e12 },
       precision: { compute: 'bf16', weights: 'bf16', gradients: 'fp32', optimizer: 'adam-fp32' },
-      framework: { family: 'megatron-lm', version: null },
+      framework: { family: 'megatron-lm', version: null, stack: null },
     },
     ...change,
   };

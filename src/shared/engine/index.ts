@@ -8,14 +8,17 @@ import type { Problem } from './problem.ts';
 import { mergeSlices as merge, type SliceResult } from './search/index.ts';
 
 export { meteredBytes, type MeteredBytes } from './allocator.ts';
-export { toCalibration, type Calibration } from './calibration/index.ts';
+export { calibrate, fitProfile, type CrossValidation } from './calibration/cross-validation.ts';
+export type { FoldKind, HeldOut, MeasuredCase } from './calibration/measured.ts';
+export { toCalibration, type Calibration, type CalibrationSet } from './calibration/index.ts';
 export { quantile, summarizeErrors, type ErrorSummary } from './calibration/statistics.ts';
 export { evaluatePlan, type EvaluatedPlan } from './evaluate.ts';
 export { recipeLayout } from './layout.ts';
 export { completePlan, describePlan, planKey } from './plan.ts';
-export { toProblem, type Problem } from './problem.ts';
-export { brokenRules, type BrokenRule, type Consequence } from './rules/index.ts';
+export { contextOf, toProblem, type Problem } from './problem.ts';
+export { brokenRules, violationsOf, type BrokenRule, type Consequence } from './rules/index.ts';
 export { countPlans, searchSlice, type SliceProgress, type SliceRequest, type SliceResult } from './search/index.ts';
+export { StepModel } from './step/index.ts';
 export { parameterCounts, problemTotals, type ProblemTotals } from './totals.ts';
 
 /** Changes whenever a number that the engine gives may change; stored with results so that old ones can be told. */

@@ -6,7 +6,7 @@ type Precision = Job['precision'];
 
 function bytes(precision: Partial<Precision>, family: Job['framework']['family'] = 'megatron-lm') {
   const half: Precision = { compute: 'bf16', weights: 'bf16', gradients: 'fp32', optimizer: 'adam-fp32' };
-  return optimizerStatesOf({ precision: { ...half, ...precision }, framework: { family, version: null } });
+  return optimizerStatesOf({ precision: { ...half, ...precision }, framework: { family, version: null, stack: null } });
 }
 
 // bytes per parameter as docs/MODEL.md §3.1 lists them

@@ -3,7 +3,8 @@
  * cloned into a worker.
  */
 import type { Accelerator, Constraints, Model, PlanInput, Scenario } from '../schema/index.ts';
-import type { Calibration } from './calibration/index.ts';
+import { calibrationFor, type Calibration, type CalibrationSet } from './calibration/index.ts';
+import type { Context } from './calibration/effects.ts';
 import type { RuleFamily } from './family.ts';
 import {
   assumedOf,
@@ -15,6 +16,7 @@ import {
   type Host,
   type Network,
 } from './device.ts';
+import { stackOf } from '../layer-stack.ts';
 import { optimizerStatesOf } from './optimizer-states.ts';
 
 export type { Device, Host, Network } from './device.ts';
@@ -104,11 +106,26 @@ function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workloa
   };
 }
 
+/** Year up to which a stack's runs are told apart from its later ones: before flash attention and sharded optimizers. */
+const LAST_OLD_YEAR = 2022;
+
+/** What a calibration's scopes are compared with. */
+export function contextOf({ model, job }: Pick<Scenario, 'model' | 'job'>, acceleratorId: string): Context {
+  const { family, stack, version } = job.framework;
+  const name = stack ?? family;
+  return {
+    stack: stackYearOf(version) <= LAST_OLD_YEAR ? `${name} until ${LAST_OLD_YEAR}` : name,
+    accelerator: acceleratorId,
+    precision: job.precision.compute,
+    kind: stackOf(model).kinds.some(({ ffn }) => ffn.type === 'moe') ? 'moe' : 'dense',
+  };
+}
+
 /** The problem that a resolved scenario poses. Throws only on a bug (an unsupported precision was let through). */
 export function toProblem(
   scenario: Scenario,
   catalogAccelerator: Accelerator,
-  calibration: Calibration,
+  calibrationSet: CalibrationSet,
   referenceLabel = 'your plan',
 ): Problem {
   const { model, cluster, job } = scenario;
@@ -116,6 +133,7 @@ export function toProblem(
   if (compute === 'fp32') throw new Error(`precision ${compute} reached the engine`);
   const { price } = cluster;
   const accelerator = withOverrides(catalogAccelerator, cluster);
+  const calibration = calibrationFor(calibrationSet, contextOf(scenario, accelerator.id));
   const device = toDevice(accelerator, cluster, compute, calibration);
   return {
     model,

@@ -5,6 +5,23 @@ import { precisions } from './hardware.ts';
 
 export const frameworkFamilies = ['megatron-lm', 'fsdp', 'deepspeed'] as const;
 
+/** Products that measured runs came from, and whose rules each follows. A calibration knows them apart. */
+export const stackFamilies = {
+  'megatron-lm': 'megatron-lm',
+  nemo: 'megatron-lm',
+  'megatron-bridge': 'megatron-lm',
+  'megatron-deepspeed': 'megatron-lm',
+  internevo: 'megatron-lm',
+  deepspeed: 'deepspeed',
+  fsdp: 'fsdp',
+  'llm-foundry': 'fsdp',
+  torchtitan: 'fsdp',
+  maxtext: 'fsdp',
+  paxml: 'fsdp',
+} as const satisfies Record<string, (typeof frameworkFamilies)[number]>;
+export type StackName = keyof typeof stackFamilies;
+export const stackNames = Object.keys(stackFamilies) as [StackName, ...StackName[]];
+
 /** Optimizers by what they keep: the precision of Adam's moments stands in its name; all keep fp32 master weights but `pure`. */
 export const optimizers = [
   'adam-fp32',
@@ -31,6 +48,8 @@ export const frameworkSchema = z.strictObject({
   family: z.enum(frameworkFamilies),
   /** Free text as releases name themselves ("core 0.13", "2021"); null = the newest that is modelled. */
   version: z.string().nullable().default(null),
+  /** The product on top of the family, as far as measured runs tell it apart; null = the family's own. */
+  stack: z.enum(stackNames).nullable().default(null),
 });
 
 export const jobSchema = z.strictObject({

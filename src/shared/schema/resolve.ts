@@ -4,7 +4,7 @@ import { AppError, inputError, type Issue } from '../errors.ts';
 import { patternFault, patternLength } from '../layer-stack.ts';
 import type { Presets } from './catalog.ts';
 import { clusterSchema, type Accelerator, type Cluster, type ClusterInput } from './hardware.ts';
-import { jobSchema } from './job.ts';
+import { jobSchema, stackFamilies } from './job.ts';
 import { modelSchema, type Model } from './model.ts';
 import { issuesOf } from './primitives.ts';
 import type { Scenario, ScenarioInput } from './scenario.ts';
@@ -128,7 +128,14 @@ function resolveCluster(input: ScenarioInput['cluster'], presets: Presets, issue
 function resolveJob(input: ScenarioInput['job'], issues: Issue[]): Scenario['job'] | null {
   const compute = input.precision?.compute ?? 'bf16';
   const half = compute === 'fp16' ? 'fp16' : compute === 'fp32' ? 'fp32' : 'bf16';
-  const { family } = input.framework ?? {};
+  const { stack } = input.framework ?? {};
+  const family = input.framework?.family ?? (stack == null ? undefined : stackFamilies[stack]);
+  if (stack != null && family !== stackFamilies[stack])
+    issues.push({
+      path: 'job.framework.stack',
+      message: `${stack} follows the rules of ${stackFamilies[stack]}, not of ${family}`,
+      remedy: `Set job.framework.family to ${stackFamilies[stack]}, or leave the stack out.`,
+    });
   // FSDP's mixed precision keeps fp32 weights and casts what it gathers; DeepSpeed's gradients are as wide as its weights
   const weights = family === 'fsdp' ? 'fp32' : half;
   const gradients = family === 'deepspeed' ? half : 'fp32';
@@ -136,7 +143,7 @@ function resolveJob(input: ScenarioInput['job'], issues: Issue[]): Scenario['job
     kind: 'training',
     ...present(input),
     precision: { compute, weights, gradients, optimizer: 'adam-fp32', ...present(input.precision ?? {}) },
-    framework: { family: 'megatron-lm', version: null, ...present(input.framework ?? {}) },
+    framework: { version: null, stack: null, ...present(input.framework ?? {}), family: family ?? 'megatron-lm' },
   };
   return parsePart(jobSchema as z.ZodType<Scenario['job']>, merged, 'job', issues);
 }

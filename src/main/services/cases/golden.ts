@@ -1,5 +1,5 @@
 /** Runs of Megatron-Core's functional tests: the allocator's peak of the last rank against ours. */
-import type { Calibration } from '#shared/engine/index.ts';
+import type { CalibrationSet } from '#shared/engine/index.ts';
 import { AppError } from '#shared/errors.ts';
 import { readGolden, type CasesFile, type GoldenRow } from '#shared/formats/cases/index.ts';
 import { findAccelerator, resolveScenario, type Presets } from '#shared/schema/index.ts';
@@ -19,7 +19,7 @@ const NEAR = 0.1;
 export function goldenAnswer(
   row: GoldenRow,
   inferred: CasesFile['inferred'],
-  { presets, calibration }: { presets: Presets; calibration: Calibration },
+  { presets, calibration }: { presets: Presets; calibration: CalibrationSet },
 ): Rated {
   const base = { id: row.id, kind: row.outcome.kind, violations: [], memory: null, assumed: [] };
   const refuse = (reason: string): Rated => ({

@@ -1,7 +1,7 @@
 /** `cases`: configurations with a known outcome, judged by our rules and memory, each with its reason. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { Calibration } from '#shared/engine/index.ts';
+import type { CalibrationSet } from '#shared/engine/index.ts';
 import {
   defaultEtp,
   leastWorld,
@@ -44,7 +44,7 @@ interface Rated {
 
 interface Tools {
   presets: Presets;
-  calibration: Calibration;
+  calibration: CalibrationSet;
 }
 
 function answerOf(row: CaseRow, reading: CaseReading, { presets, calibration }: Tools): Rated {

@@ -1,5 +1,5 @@
 /** What happens to a configuration: refused by a rule, out of memory on device or host, or accepted. */
-import type { Calibration, Problem } from '#shared/engine/index.ts';
+import type { CalibrationSet, Problem } from '#shared/engine/index.ts';
 import { AppError } from '#shared/errors.ts';
 import type { CaseReading } from '#shared/formats/cases/index.ts';
 import { findAccelerator, resolveScenario, type Presets } from '#shared/schema/index.ts';
@@ -13,7 +13,7 @@ import type { MemoryComparison, Prediction, PreparedCase } from './types.ts';
 const gib = (bytes: number) => `${(bytes / GIB).toFixed(1)} GiB`;
 
 /** Resolves a row as it was read. Throws AppError where the planner does not take it. */
-export function prepare(reading: CaseReading, presets: Presets, calibration: Calibration): PreparedCase {
+export function prepare(reading: CaseReading, presets: Presets, calibration: CalibrationSet): PreparedCase {
   const scenario = resolveScenario(reading.scenario, presets);
   const accelerator = findAccelerator(presets, scenario.cluster.accelerator);
   const problem = toProblem(scenario, accelerator, calibration);
@@ -124,7 +124,7 @@ function withoutUnplanned(reading: CaseReading): CaseReading {
 }
 
 /** Predicts a row. Never throws for a bad one. */
-export function predict(reading: CaseReading, presets: Presets, calibration: Calibration): Prediction {
+export function predict(reading: CaseReading, presets: Presets, calibration: CalibrationSet): Prediction {
   let unplanned: string | null = reading.model.fault;
   let prepared: PreparedCase;
   try {

@@ -12,7 +12,7 @@ import {
   type Presets,
   type Scenario,
 } from '../../schema/index.ts';
-import { toCalibration, type Calibration } from '../index.ts';
+import { toCalibration, type CalibrationSet } from '../index.ts';
 
 const resources = new URL('../../../../resources/', import.meta.url);
 
@@ -35,7 +35,7 @@ export const presets: Presets = {
 export const firstLightText = (): string => readFileSync(new URL('evidence/first-light.json', resources), 'utf8');
 
 type Kernels = Parameters<typeof toCalibration>[1];
-export const calibration: Calibration = toCalibration(
+export const calibration: CalibrationSet = toCalibration(
   calibrationFileSchema.parse(readJson('calibration/step-time.json')),
   readJson('calibration/kernels.json') as Kernels,
 );

@@ -104,7 +104,7 @@ export function scenarioOf(choices: Choices): Scenario {
         optimizer: 'adam-fp32',
         ...choices.precision,
       },
-      framework: { family: choices.family ?? 'megatron-lm', version: choices.version ?? null },
+      framework: { family: choices.family ?? 'megatron-lm', version: choices.version ?? null, stack: null },
     },
     constraints: {
       headroomFraction: 0.08,

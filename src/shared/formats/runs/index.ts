@@ -147,7 +147,7 @@ function readScenario(run: Run, { stack, precision, accelerator }: Read, assumed
       globalBatchSize: run.parallel.gbs ?? 1,
       seqLen: run.model.seq ?? 1,
       ...(precision === undefined ? {} : { precision }),
-      framework: { family: stack.family, version: stack.version },
+      framework: { family: stack.family, version: stack.version, stack: stack.name },
     },
   };
 }

@@ -7,6 +7,8 @@ import type { Job, Run } from '../../schema/index.ts';
 
 export interface Stack {
   family: Job['framework']['family'];
+  /** The product, where a calibration tells it apart. */
+  name: Job['framework']['stack'];
   /** Version as the planner understands it; null = the newest. */
   version: string | null;
   /** Before 2023: no sequence parallelism, sharded optimizer, flash attention or overlap unless said. */
@@ -32,19 +34,29 @@ interface Entry {
 /** First match wins. A fork may run schedules of its own, which a row states in words only. */
 const entries: readonly Entry[] = [
   { name: /\bfork\b|neuron/i, stack: {} },
-  { name: /bigscience/i, stack: { family: 'megatron-lm', dropout: false } },
-  { name: /nemo|megatron-bridge/i, stack: { family: 'megatron-lm', overlapsTensorParallel: true } },
-  { name: /megatron-?(lm|core)|megatron core|mindspeed/i, stack: { family: 'megatron-lm' } },
-  { name: /internevo/i, stack: { family: 'megatron-lm' } },
+  { name: /bigscience/i, stack: { family: 'megatron-lm', name: 'megatron-deepspeed', dropout: false } },
+  { name: /megatron-bridge/i, stack: { family: 'megatron-lm', name: 'megatron-bridge', overlapsTensorParallel: true } },
+  { name: /nemo/i, stack: { family: 'megatron-lm', name: 'nemo', overlapsTensorParallel: true } },
+  { name: /megatron-?(lm|core)|megatron core|mindspeed/i, stack: { family: 'megatron-lm', name: 'megatron-lm' } },
+  { name: /internevo/i, stack: { family: 'megatron-lm', name: 'internevo' } },
   {
     name: /llm-foundry|composer/i,
-    stack: { family: 'fsdp', shardsAll: true, dropout: false, biases: false, attentionKernel: 'flash-2' },
+    stack: {
+      family: 'fsdp',
+      name: 'llm-foundry',
+      shardsAll: true,
+      dropout: false,
+      biases: false,
+      attentionKernel: 'flash-2',
+    },
   },
   // PyTorch's own attention
-  { name: /torchtitan|fsdp/i, stack: { family: 'fsdp', shardsAll: true, attentionKernel: 'flash-2' } },
+  { name: /torchtitan/i, stack: { family: 'fsdp', name: 'torchtitan', shardsAll: true, attentionKernel: 'flash-2' } },
+  { name: /fsdp/i, stack: { family: 'fsdp', name: 'fsdp', shardsAll: true, attentionKernel: 'flash-2' } },
   // both keep a layer's input only, unless a policy is set
-  { name: /maxtext|pax/i, stack: { family: 'fsdp', shardsAll: true, recompute: 'full' } },
-  { name: /deepspeed/i, stack: { family: 'deepspeed' } },
+  { name: /maxtext/i, stack: { family: 'fsdp', name: 'maxtext', shardsAll: true, recompute: 'full' } },
+  { name: /pax/i, stack: { family: 'fsdp', name: 'paxml', shardsAll: true, recompute: 'full' } },
+  { name: /deepspeed/i, stack: { family: 'deepspeed', name: 'deepspeed' } },
 ];
 
 function yearOf(version: string | null | undefined): number | null {
@@ -68,6 +80,7 @@ export function stackOfRun(run: Run): Stack | null {
   const isOld = year !== null && year <= 2022;
   return {
     family: entry.stack.family,
+    name: null,
     version,
     isOld,
     shardsAll: false,
