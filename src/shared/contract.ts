@@ -8,6 +8,8 @@ import type { Reply } from './errors.ts';
 import {
   catalogSchema,
   estimateSchema,
+  figureLineSchema,
+  figureSchema,
   fixSchema,
   planInputSchema,
   planSchema,
@@ -130,6 +132,16 @@ export const calls = {
   'plan.evaluate': {
     input: z.strictObject({ scenario: draft, plan: planInputSchema }),
     output: evaluationSchema,
+  },
+  /** One number of a plan with its formula, inputs, source and parts; `figure` is its id, or a path into it. */
+  'plan.explain': {
+    input: z.strictObject({ scenario: draft, plan: planInputSchema, figure: z.string().min(1).max(500) }),
+    output: figureSchema,
+  },
+  /** All numbers of a plan that can be opened. */
+  'plan.figures': {
+    input: z.strictObject({ scenario: draft, plan: planInputSchema }),
+    output: z.array(figureLineSchema),
   },
   /** Starts a search over a stored scenario; the result is saved with it if it is still the same when done. */
   'search.start': {

@@ -7,6 +7,7 @@ import {
   formatDays,
   formatFlopCount,
   formatFlops,
+  formatIn,
   formatMoney,
   formatNumber,
   formatPercent,
@@ -119,7 +120,9 @@ test.each([
   [2048 * GIB, '2 TiB'],
   [2 ** 20, '1 MiB'],
   [0.5 * GIB, '0.5 GiB'],
-  [0, '0 MiB'],
+  [0, '0 B'],
+  [2, '2 B'],
+  [51_200, '50 KiB'],
 ])('formatBytes(%d) = %s', (bytes, text) => {
   expect(formatBytes(bytes)).toBe(text);
 });
@@ -152,4 +155,20 @@ test.each([
   ['some dollars', formatMoney(1234, 'USD'), '$1,234'],
 ])('%s: %s', (_, text, expected) => {
   expect(text).toBe(expected);
+});
+
+test.each([
+  [8192, '', '8,192'],
+  [1.008e12, '', '1.008T'],
+  [0.5, 'fraction', '50 %'],
+  [0.0712, 'points', '7.12 points'],
+  [989.4e12, 'FLOP/s', '989 TFLOP/s'],
+  [3.35e12, 'B/s', '3,350 GB/s'],
+  [1.0261, 'ratio', '× 1.026'],
+  [12_700_000, 'USD', '$12.7M'],
+  [3.16e6, 'kWh', '3.16 GWh'],
+  [840, 'kWh', '840 kWh'],
+  [2.5, 'nats/token', '2.5 nats/token'],
+])('%d %s reads %s', (value, unit, text) => {
+  expect(formatIn(value, unit)).toBe(text);
 });

@@ -59,9 +59,11 @@ export function formatDays(days: number): string {
   return `${formatNumber(days)} ${days === 1 ? 'day' : 'days'}`;
 }
 
-/** Bytes as GiB (or MiB/TiB where that reads better); device memory is always binary here. */
+/** Bytes as GiB (or B to TiB where that reads better); device memory is always binary here. */
 export function formatBytes(bytes: number): string {
   const size = Math.abs(bytes);
+  if (size < 1024) return `${formatNumber(bytes)} B`;
+  if (size < MIB / 10) return `${formatNumber(bytes / 1024)} KiB`;
   if (size >= 1024 * GIB) return `${formatNumber(bytes / (1024 * GIB))} TiB`;
   if (size >= GIB / 10) return `${formatNumber(bytes / GIB)} GiB`;
   return `${formatNumber(bytes / 2 ** 20)} MiB`;
@@ -110,6 +112,38 @@ function formatCountShort(amount: number): string {
 export function formatPercent(fraction: number): string {
   return `${formatNumber(fraction * 100)} %`;
 }
+
+const inUnit: Readonly<Record<string, (value: number) => string>> = {
+  s: formatSeconds,
+  days: formatDays,
+  h: (value) => `${formatNumber(value, 4)} h`,
+  B: formatBytes,
+  'B/s': formatBandwidth,
+  FLOP: formatFlopCount,
+  'FLOP/s': formatFlops,
+  fraction: formatPercent,
+  points: (value) => `${formatNumber(Math.round(value * 1e4) / 100)} points`,
+  ratio: (value) => `× ${formatNumber(value, 4)}`,
+  kWh: formatEnergy,
+};
+
+/** Energy from kilowatt-hours: 840 kWh, 12.3 MWh, 4.1 GWh. */
+export function formatEnergy(kwh: number): string {
+  if (kwh >= 1e6) return `${formatNumber(kwh / 1e6)} GWh`;
+  return kwh >= 1e3 ? `${formatNumber(kwh / 1e3)} MWh` : `${formatNumber(kwh)} kWh`;
+}
+
+/** A value in its unit's usual form; counts are written out in full, a currency code makes it money. */
+export function formatIn(value: number, unit: string): string {
+  const format = inUnit[unit];
+  if (format !== undefined) return format(value);
+  if (/^[A-Z]{3}$/.test(unit)) return formatMoney(value, unit);
+  const count = Number.isInteger(value) && value < 1e9 ? value.toLocaleString('en-US') : formatPlain(value);
+  return unit === '' ? count : `${count} ${unit}`;
+}
+
+const formatPlain = (value: number): string =>
+  Math.abs(value) >= 1e6 ? formatCount(value, 4) : formatNumber(value, 4);
 
 const suffixFactor: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, b: 1e9, g: 1e9, t: 1e12 };
 

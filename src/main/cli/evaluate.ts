@@ -26,7 +26,8 @@ const verdictWords = {
   'out-of-memory': 'runs out of memory',
 } as const;
 
-function planOf({ scenario }: OpenedScenario, text: string | undefined): PlanInput {
+/** The plan that `--plan` gives, else the scenario's own. Throws AppError where there is none. */
+export function planOf({ scenario }: OpenedScenario, text: string | undefined): PlanInput {
   if (text !== undefined) return openPlan(text);
   if (scenario.plan !== null) return scenario.plan;
   throw new AppError('bad-usage', 'there is no plan to evaluate: the scenario has none', {

@@ -7,6 +7,7 @@ import { cases, type CasesOptions } from './cases.ts';
 import { catalog } from './catalog.ts';
 import { gather, wholeNumber } from './common.ts';
 import { evaluate, type EvaluateOptions } from './evaluate.ts';
+import { explain, type ExplainOptions } from './explain.ts';
 import { plan, type PlanOptions } from './plan.ts';
 import { printJson, type Terminal } from './terminal.ts';
 import { exportFile, importFile, type ExportOptions, type ImportOptions } from './transfer.ts';
@@ -45,6 +46,18 @@ function addPlanning(program: Command, run: (command: () => Promise<number>) => 
 }
 
 function addMeasured(program: Command, run: (command: () => Promise<number>) => Promise<void>, terminal: Terminal) {
+  program
+    .command('explain')
+    .description('open a number of a plan: its formula, what went in, the source, its parts')
+    .argument('<scenario>', 'scenario file or preset:…')
+    .argument('[number]', 'mfu, stepSeconds/pipeline, memoryByStage.1, …; all numbers are listed where left out')
+    .option('--plan <plan>', "tp=8,pp=64,… or a JSON file; the scenario's own plan where left out")
+    .option('--depth <n>', 'levels of parts to open', wholeNumber(0, 20), 1)
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', scenarioHelp)
+    .action((source: string, number: string | undefined, options: ExplainOptions) =>
+      run(() => explain(terminal, source, number, options)),
+    );
   program
     .command('validate')
     .description('compare predictions with measured runs')

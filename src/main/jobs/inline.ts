@@ -9,6 +9,8 @@ export {
   ENGINE_VERSION,
   evaluatePlan,
   fitProfile,
+  explainFigure,
+  explainList,
   meteredBytes,
   parameterCounts,
   planKey,

@@ -79,6 +79,8 @@ function handlersOf({ appVersion, planner, store, events, searches }: Parts): Ha
     ...libraryHandlers({ planner, store, events }),
     'scenario.preview': ({ scenario }) => planner.preview(planner.resolveValue(scenario)),
     'plan.evaluate': ({ scenario, plan }) => planner.evaluate(planner.resolveValue(scenario), plan),
+    'plan.figures': ({ scenario, plan }) => planner.figures(planner.resolveValue(scenario), plan),
+    'plan.explain': ({ scenario, plan, figure }) => planner.explain(planner.resolveValue(scenario), plan, figure),
     'search.start': (job) => {
       searches.start(job);
       return { jobId: job.jobId };

@@ -15,6 +15,8 @@ import {
   resolveScenario,
   type CalibrationFile,
   type Catalog,
+  type Figure,
+  type FigureLine,
   type Plan,
   type PlanInput,
   type Scenario,
@@ -36,6 +38,7 @@ import {
 } from '../jobs/index.ts';
 import { loadCatalog, readResource } from './catalog.ts';
 import { calibrateRuns, type CalibrationReport } from './calibration/index.ts';
+import { listFigures, openFigure } from './explain.ts';
 import { judgeCases, type CasesReport } from './cases/index.ts';
 import { validateRuns, type ValidationReport } from './validation.ts';
 
@@ -134,6 +137,16 @@ export class Planner {
 
   evaluate(scenario: Scenario, plan: PlanInput): Evaluation {
     return evaluatePlan(this.problemOf(scenario), plan);
+  }
+
+  /** All numbers of a plan that can be opened. Throws AppError for a plan that breaks a rule. */
+  figures(scenario: Scenario, plan: PlanInput): FigureLine[] {
+    return listFigures(this.problemOf(scenario), plan);
+  }
+
+  /** One of them, or a part of it (`stepSeconds/pipeline`). Throws AppError where the plan has none of that name. */
+  explain(scenario: Scenario, plan: PlanInput, path: string): Figure {
+    return openFigure(this.problemOf(scenario), plan, path);
   }
 
   /** A plan as the value of `--plan`; `evaluate` of it gives the same plan. */
