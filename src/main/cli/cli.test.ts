@@ -288,6 +288,12 @@ describe('the rest', () => {
           "--json",
           "--help",
         ],
+        "explain": [
+          "--plan",
+          "--depth",
+          "--json",
+          "--help",
+        ],
         "export": [
           "--as",
           "--output",

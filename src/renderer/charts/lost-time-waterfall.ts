@@ -30,7 +30,7 @@ export function waterfallBars(steps: readonly WaterfallStep[]): Bar[] {
 /** The longest word that fits a label; ECharts breaks the line at spaces. */
 const LABEL_WIDTH = 150;
 /** Room right of the longest bar for its value. */
-const VALUE_WIDTH = 148;
+const VALUE_WIDTH = 172;
 const WHY_WIDTH = 58;
 /** Below this width of the chart, pixels, the labels are short. */
 const NARROW = 460;
@@ -59,9 +59,18 @@ function shortText(bar: Bar | undefined): string {
   return `${bar.kind === 'loss' && bar.seconds >= 0 ? '+' : ''}${formatSeconds(bar.seconds)}`;
 }
 
+/** Points of MFU that a loss costs, or a gain brings. */
+function pointsText(share: number): string {
+  const size = Math.abs(share) * 100;
+  const sign = share < 0 ? '+' : '−';
+  return `${size > 0 && size < 0.1 ? 'under 0.1' : sign + formatNumber(Math.round(size * 10) / 10)} points`;
+}
+
 function valueText(bar: Bar, total: number): string {
-  const sign = bar.kind === 'loss' && bar.seconds >= 0 ? '+' : '';
-  return `${sign}${formatSeconds(bar.seconds)}  ·  ${shareText(total > 0 ? bar.seconds / total : 0)}`;
+  const share = total > 0 ? bar.seconds / total : 0;
+  const seconds = formatSeconds(bar.seconds);
+  if (bar.kind === 'loss') return `${bar.seconds >= 0 ? '+' : ''}${seconds}  ·  ${pointsText(share)}`;
+  return bar.kind === 'ideal' ? `${seconds}  ·  ${shareText(share)} MFU` : seconds;
 }
 
 const labelText = (bar: Bar | undefined, total: number): string => (bar === undefined ? '' : valueText(bar, total));
@@ -151,7 +160,7 @@ export function waterfallTable(steps: readonly WaterfallStep[]): ChartTable {
   const bars = waterfallBars(steps);
   const total = bars.at(-1)?.seconds ?? 0;
   return {
-    columns: ['Part', 'Seconds', 'Share, %', 'Why'],
+    columns: ['Part', 'Seconds', 'Points of MFU', 'Why'],
     rows: bars.map((bar) => [
       bar.label,
       bar.seconds,
