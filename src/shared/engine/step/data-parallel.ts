@@ -6,13 +6,13 @@
  *   ZeRO-2         reduce-scatter per micro-batch (each rank keeps its shard only); all-gather once per step
  *   ZeRO-3, FSDP   all-gather of each layer's weights before its forward (and before its backward where they are dropped in
  *                  between), reduce-scatter after its backward, per micro-batch
- * With sharding over a subgroup of F ranks the gathers and scatters stay inside it, and the shards of its copies are
+ * With sharding over a subgroup of F ranks the gathers and scatters stay inside it, and the copies of its shards are
  * all-reduced once per step. Experts have a mesh of their own (split.ts).
  * Source: ZeRO (arXiv 1910.02054 §5, §7); MODEL §5.3 (volumes), §5.4 (overlap: buckets during backward, gathers during
  * forward, what is left over is waited for; the first gather and the last bucket always are).
  */
 import type { Plan } from '../../schema/index.ts';
-import { groupSeconds, splitGroup, type Group, type Links, type PlanGroups } from '../network/index.ts';
+import { groupSeconds, placementOf, splitGroup, type Group, type Links, type PlanGroups } from '../network/index.ts';
 import { splitOf } from '../split.ts';
 
 /** A communication that may run beside compute: all of it, and what is waited for. */
@@ -117,6 +117,26 @@ const noGather: Gather = {
   backwardExposed: 0,
 };
 
+/**
+ * The copies of a shard are summed once per step, bucket by bucket behind the scatter of the last backward, on a stream of
+ * their own; where the scatter leaves the domain too, both wait for the same NICs.
+ * Source: Megatron-LM distributed_data_parallel (num_distributed_optimizer_instances); PyTorch FSDP, hybrid sharding.
+ */
+function sumOfCopies(
+  links: Links,
+  plan: Plan,
+  { shard, copies }: Groups,
+  of: { bytes: number; numBuckets: number; reduceSeconds: number; load: DataParallelLoad },
+): { total: number; exposed: number } {
+  if (copies === null) return { total: 0, exposed: 0 };
+  const part = { bytes: of.bytes / shard.size, numBuckets: of.numBuckets };
+  const { total, bucket } = bucketed(links, 'allReduce', copies, part);
+  if (!plan.overlap.gradReduce) return { total, exposed: total };
+  const before = placementOf(shard, links) === 'scale-out' ? of.reduceSeconds : 0;
+  const free = Math.max(0, of.load.backwardSeconds - before);
+  return { total, exposed: Math.max(total - free, bucket) };
+}
+
 function gradients(links: Links, plan: Plan, groups: Groups, load: DataParallelLoad): Reduce {
   const { zeroStage } = plan.sharding;
   if (groups.replicas <= 1 || load.parameters === 0) return noReduce;
@@ -131,12 +151,10 @@ function gradients(links: Links, plan: Plan, groups: Groups, load: DataParallelL
   const op = zeroStage === 0 ? 'allReduce' : 'reduceScatter';
   const { total, bucket } = bucketed(links, op, groups.shard, { bytes, numBuckets });
   const exposedOnce = plan.overlap.gradReduce ? Math.max(total - load.backwardSeconds, bucket) : total;
-  // copies of a shard are summed once, at the end
-  const copies =
-    groups.copies === null ? 0 : groupSeconds(links, 'allReduce', groups.copies, bytes / groups.shard.size);
+  const copies = sumOfCopies(links, plan, groups, { bytes, numBuckets, reduceSeconds: total, load });
   const cost = {
-    totalSeconds: total * times + copies,
-    exposedSeconds: exposedOnce * times + copies,
+    totalSeconds: total * times + copies.total,
+    exposedSeconds: exposedOnce * times + copies.exposed,
     perMicroBatchSeconds: perMicroBatch ? exposedOnce : 0,
     bytes: bytes * times,
   };

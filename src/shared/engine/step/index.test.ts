@@ -29,6 +29,27 @@ describe('sharded weights', () => {
   });
 });
 
+describe('shards with copies', () => {
+  const choices = {
+    model: { numLayers: 32, hiddenSize: 4096, ffnHiddenSize: 16_384, numHeads: 32, numKvHeads: 32 },
+    ...{ accelerator: 'h100-80gb-sxm', numAccelerators: 256, globalBatchSize: 1024, seqLen: 4096 },
+  };
+  const sharding = { zeroStage: 1, group: { size: 8 } } as const;
+
+  test('their copies are summed behind the last backward: less is waited for than without overlap', () => {
+    const hidden = cost(choices, { sharding }).gradReduce;
+    const open = cost(choices, { sharding, overlap: { gradReduce: false } }).gradReduce;
+    expect(open.exposedSeconds).toBeCloseTo(open.totalSeconds, 12);
+    expect(hidden.totalSeconds).toBeGreaterThan(0.9 * open.totalSeconds);
+    expect(hidden.exposedSeconds).toBeLessThan(0.5 * open.exposedSeconds);
+  });
+
+  test('a group that fills the ranks is no group', () => {
+    const all = cost(choices, { sharding: { zeroStage: 1, group: { size: 256 } } });
+    expect(all.stepSeconds).toBe(cost(choices, { sharding: { zeroStage: 1 } }).stepSeconds);
+  });
+});
+
 test.each(['per-layer', 'full'] as const)('%s CUDA graphs leave no host time between kernels', (cudaGraphs) => {
   const choices = { numAccelerators: 8 };
   expect(cost(choices, {}).layerOverheadSeconds).toBeGreaterThan(0);

@@ -157,6 +157,15 @@ describe('what a row does not state is assumed aloud', () => {
 });
 
 test.each([
+  ['InternEvo', null, 'bf16'],
+  ['llm-foundry (Composer + PyTorch FSDP)', 'MP mode PURE; act cpu offload False', 'bf16'],
+  ['llm-foundry (Composer + PyTorch FSDP)', 'MP mode DEFAULT; act cpu offload False', 'fp32'],
+  ['NeMo', null, 'fp32'],
+])('%s (%s) reduces gradients in %s', (framework, notes, gradients) => {
+  expect(read({ framework, notes }).scenario.job.precision?.gradients).toBe(gradients);
+});
+
+test.each([
   ['full', 'full'],
   ['full (uniform, 1 layer)', 'full'],
   ['block', 'full'],

@@ -11,6 +11,14 @@ const computes: readonly { name: RegExp; compute: NonNullable<Precision['compute
   { name: /bf16|bfloat16/i, compute: 'bf16' },
 ];
 
+/** Composer's mixed precision PURE reduces in bf16, its DEFAULT in fp32 (FSDPConfig); other stacks as they do by default. */
+function gradientsOf({ notes }: Run, { gradients }: Stack, assumed: string[]): 'fp32' | 'bf16' {
+  const named = /\bMP mode (PURE|DEFAULT)\b/.exec(notes ?? '')?.[1];
+  if (named !== undefined) return named === 'PURE' ? 'bf16' : 'fp32';
+  if (gradients === 'bf16') assumed.push('gradients summed and reduced in bf16, as the framework does');
+  return gradients;
+}
+
 /** Precision of a row; what it does not state goes to `assumed`. */
 export function readPrecision(run: Run, stack: Stack, assumed: string[]): Precision | { skipped: string } {
   const text = run.parallel.precision;
@@ -18,7 +26,7 @@ export function readPrecision(run: Run, stack: Stack, assumed: string[]): Precis
   const found = computes.find(({ name }) => name.test(text ?? 'bf16'));
   if (found === undefined) return { skipped: `precision ${text} is not planned by this version` };
   const { compute } = found;
-  if (compute !== 'fp16') return { compute, weights: 'bf16', gradients: 'fp32' };
+  if (compute !== 'fp16') return { compute, weights: 'bf16', gradients: gradientsOf(run, stack, assumed) };
   if (!stack.isOld) return { compute, weights: 'fp16', gradients: 'fp32' };
   assumed.push('gradients accumulated and reduced in fp16, as the stack of the time did');
   return { compute, weights: 'fp16', gradients: 'fp16' };

@@ -22,6 +22,8 @@ export interface Stack {
   biases: boolean;
   /** Attention kernel where it is not that of the version's year. */
   attentionKernel: 'flash' | 'flash-2' | null;
+  /** What gradients are summed and reduced in, beside bf16 weights. */
+  gradients: 'fp32' | 'bf16';
   /** What is recomputed where the row says nothing; null = nobody may guess. */
   recompute: 'none' | 'full' | null;
 }
@@ -38,7 +40,8 @@ const entries: readonly Entry[] = [
   { name: /megatron-bridge/i, stack: { family: 'megatron-lm', name: 'megatron-bridge', overlapsTensorParallel: true } },
   { name: /nemo/i, stack: { family: 'megatron-lm', name: 'nemo', overlapsTensorParallel: true } },
   { name: /megatron-?(lm|core)|megatron core|mindspeed/i, stack: { family: 'megatron-lm', name: 'megatron-lm' } },
-  { name: /internevo/i, stack: { family: 'megatron-lm', name: 'internevo' } },
+  // its hybrid ZeRO optimizer reduces gradients in the weights' own type (hybrid_zero_optim.py)
+  { name: /internevo/i, stack: { family: 'megatron-lm', name: 'internevo', gradients: 'bf16' } },
   {
     name: /llm-foundry|composer/i,
     stack: {
@@ -88,6 +91,7 @@ export function stackOfRun(run: Run): Stack | null {
     dropout: true,
     biases: true,
     attentionKernel: null,
+    gradients: 'fp32',
     recompute: isOld ? null : 'none',
     ...entry.stack,
   };
