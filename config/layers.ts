@@ -18,6 +18,7 @@ const units = 'src/shared/units.ts';
 const errors = 'src/shared/errors.ts';
 const schema = 'src/shared/schema';
 const stack = 'src/shared/layer-stack.ts';
+const closest = 'src/shared/closest.ts';
 const engine = 'src/shared/engine';
 const formats = 'src/shared/formats';
 const contract = 'src/shared/contract.ts';
@@ -36,12 +37,13 @@ const pageShared = [contract, schema, units, errors];
 export const layers: readonly Layer[] = [
   { path: units, uses: [] },
   { path: errors, uses: [] },
+  { path: closest, uses: [] },
   { path: stack, uses: [], types: [schema] },
-  { path: schema, uses: [units, errors, stack], packages: ['zod'] },
+  { path: schema, uses: [units, errors, stack, closest], packages: ['zod'] },
   { path: engine, uses: [units, errors, stack], types: [schema] },
   // helpers of tests: nothing but tests may import them
   { path: `${engine}/testing`, uses: [engine, schema, stack, units, errors], packages: ['node:', 'fast-check'] },
-  { path: formats, uses: [schema, stack, units, errors], packages: ['zod', 'yaml', 'smol-toml'] },
+  { path: formats, uses: [schema, stack, units, errors, closest], packages: ['zod', 'yaml', 'smol-toml'] },
   { path: contract, uses: [schema, errors], packages: ['zod'] },
 
   { path: paths, uses: [], packages: ['node:'] },
@@ -50,7 +52,7 @@ export const layers: readonly Layer[] = [
   { path: jobs, uses: [engine, schema, errors, units], types: [contract], packages: ['node:'] },
   {
     path: services,
-    uses: [db, jobs, formats, schema, contract, errors, units],
+    uses: [db, jobs, formats, schema, contract, errors, units, closest],
     types: [engine],
     packages: ['node:', 'zod'],
   },

@@ -12,6 +12,8 @@ export class CallError extends Error {
   readonly remedy: string;
   readonly path: string;
   readonly issues: readonly Issue[];
+  /** What the issues were found in. */
+  readonly subject: string;
 
   constructor(error: WireError) {
     super(error.message);
@@ -20,6 +22,7 @@ export class CallError extends Error {
     this.remedy = error.remedy ?? '';
     this.path = error.path ?? '';
     this.issues = error.issues ?? [];
+    this.subject = error.subject ?? 'the input';
   }
 }
 

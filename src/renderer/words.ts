@@ -75,14 +75,14 @@ export const verdictWords: Readonly<Record<Verdict, { label: string; tone: 'ok' 
   fits: {
     label: 'Fits',
     tone: 'ok',
-    why: 'Peak memory stays below the usable memory with the asked-for headroom left.',
+    why: 'More memory stays free than the headroom asked for.',
   },
   'at-risk': {
     label: 'At risk',
     tone: 'warn',
-    why: 'Peak memory is below the usable memory but within the headroom: fragmentation or a longer sequence may end it.',
+    why: 'It fits, but less memory stays free than the headroom asked for: a longer sequence or fragmentation may end the run.',
   },
-  'out-of-memory': { label: 'Out of memory', tone: 'danger', why: 'Peak memory is above what a process can allocate.' },
+  'out-of-memory': { label: 'Out of memory', tone: 'danger', why: 'It needs more memory than a process can allocate.' },
 };
 
 export const glossary = {

@@ -43,6 +43,8 @@ export interface WireError {
   remedy?: string;
   /** Every fault found, when there may be more than one. */
   issues?: Issue[];
+  /** What the faults were found in: a file, a call. */
+  subject?: string;
 }
 
 /** A fault of the input or the machine, not of the program. */
@@ -51,11 +53,12 @@ export class AppError extends Error {
   readonly path: string | undefined;
   readonly remedy: string | undefined;
   readonly issues: readonly Issue[];
+  readonly subject: string | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    details: { path?: string; remedy?: string; issues?: readonly Issue[]; cause?: unknown } = {},
+    details: { path?: string; remedy?: string; issues?: readonly Issue[]; subject?: string; cause?: unknown } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'AppError';
@@ -63,6 +66,7 @@ export class AppError extends Error {
     this.path = details.path;
     this.remedy = details.remedy;
     this.issues = details.issues ?? [];
+    this.subject = details.subject;
   }
 
   toWire(): WireError {
@@ -72,6 +76,7 @@ export class AppError extends Error {
       ...(this.path === undefined ? {} : { path: this.path }),
       ...(this.remedy === undefined ? {} : { remedy: this.remedy }),
       ...(this.issues.length === 0 ? {} : { issues: [...this.issues] }),
+      ...(this.subject === undefined ? {} : { subject: this.subject }),
     };
   }
 }
@@ -83,7 +88,18 @@ export function inputError(code: ErrorCode, what: string, issues: readonly Issue
   return new AppError(code, `${what}: ${lines.join('; ')}`, {
     ...(first === undefined ? {} : { path: first.path, remedy: first.remedy }),
     issues,
+    subject: what,
   });
+}
+
+/** Runs `work`; faults that it finds in a scenario are told as those of the file that it came from. */
+export function inFile<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof AppError && error.issues.length > 0) throw inputError(error.code, file, error.issues);
+    throw error;
+  }
 }
 
 /** What any thrown value becomes at a border; an unknown one is a bug of ours and says so. */

@@ -13,7 +13,7 @@ describe('bad input', () => {
     ['a negative size', plan('negative.trainyard'), /model\.hiddenSize.*found -1/],
     ['NaN', plan('null.trainyard'), /job\.globalBatchSize.*found null/],
     ['infinity', plan('infinite.trainyard'), /job\.seqLen.*Infinity/],
-    ['several faults', plan('two.trainyard'), /2 faults:[^]*job\.globalBatchSize[^]*job\.seqLen/],
+    ['several faults', plan('two.trainyard'), /2 faults in .*two\.trainyard:[^]*job\.globalBatchSize[^]*job\.seqLen/],
     ['an unknown model', plan('unknown.trainyard'), /model\.preset.*gpt-9[^]*gpt-1t/],
     ['an unknown pin', plan('pin.trainyard'), /constraints\.pin.*width/],
     ['half a file', plan('half.trainyard'), /half\.trainyard is not valid JSON/],

@@ -136,7 +136,8 @@ function addBrowser(program: Command, run: (command: () => Promise<number>) => P
 function tell(terminal: Terminal, error: WireError, wantsJson: boolean): void {
   const issues = error.issues ?? [];
   if (issues.length > 1) {
-    terminal.err(`trainyard: ${issues.length} faults:\n`);
+    const where = error.subject === undefined ? '' : ` in ${error.subject}`;
+    terminal.err(`trainyard: ${issues.length} faults${where}:\n`);
     for (const { path, message, remedy } of issues)
       terminal.err(`  ${path === '' ? '(whole input)' : path}: ${message}. ${remedy}\n`);
   } else {

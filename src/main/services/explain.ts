@@ -1,7 +1,7 @@
 /** A plan's numbers by name: the engine's figures, with faults in words. */
 import type { Problem } from '#shared/engine/index.ts';
 import { AppError } from '#shared/errors.ts';
-import { closest } from '#shared/formats/closest.ts';
+import { closest } from '#shared/closest.ts';
 import type { Figure, FigureLine, PlanInput } from '#shared/schema/index.ts';
 import { evaluatePlan, explainFigure, explainList } from '../jobs/index.ts';
 

@@ -1,4 +1,5 @@
 /** Scenario files in and out, and model files in. */
+import { inFile } from '#shared/errors.ts';
 import { parseScenarioText, type Scenario, type SearchResult } from '#shared/schema/index.ts';
 import { planKey } from '../jobs/index.ts';
 import { isModelFile, scenarioOfModelFile } from './model-files.ts';
@@ -43,7 +44,7 @@ export function importScenario(planner: Planner, text: string, fileName: string)
     const { scenario, assumed, warnings } = scenarioOfModelFile(planner, text, fileName);
     return { scenario, warnings: [...warnings, ...assumed.map((what) => `Assumed: ${what}.`)] };
   }
-  const scenario = planner.resolve(parseScenarioText(text, fileName));
+  const scenario = inFile(fileName, () => planner.resolve(parseScenarioText(text, fileName)));
   if (scenario.results === null) return { scenario, warnings: [] };
   const fault = faultOfResults(planner, scenario, scenario.results);
   if (fault === null) return { scenario, warnings: [] };

@@ -130,6 +130,10 @@ function limitLine(bytes: number | null, theme: ChartTheme) {
   ];
 }
 
+/** Ticks of the memory axis, and what lies between two. */
+const MOST_TICKS = 8;
+const TICK_STEPS = [1, 2, 5, 10];
+
 /** The axis takes in the limit only where the plans come near it: else they would be one clot at the edge. */
 function memoryExtent({ points, reference, usableMemoryBytes }: ScatterData) {
   const sizes = [...points, ...(reference === null ? [] : [reference])].map((point) => point.peakMemoryBytes / GIB);
@@ -137,10 +141,13 @@ function memoryExtent({ points, reference, usableMemoryBytes }: ScatterData) {
   const most = Math.max(...sizes, limit);
   const least = Math.min(...sizes, most);
   const range = Math.max(1, most - least);
-  const unit = 10 ** Math.floor(Math.log10(range)); // the ends fall on round numbers
+  // ends and ticks fall on the same round numbers: 1, 2 or 5 times a power of ten
+  const magnitude = 10 ** Math.floor(Math.log10(range / MOST_TICKS));
+  const interval = magnitude * (TICK_STEPS.find((step) => range / (step * magnitude) <= MOST_TICKS) ?? 10);
   return {
-    min: Math.max(0, Math.floor((least - range * 0.05) / unit) * unit),
-    max: Math.ceil((most + range * 0.05) / unit) * unit,
+    min: Math.max(0, Math.floor((least - range * 0.05) / interval) * interval),
+    max: Math.ceil((most + range * 0.05) / interval) * interval,
+    interval,
   };
 }
 

@@ -8,6 +8,8 @@ export interface Notice {
   tone: 'ok' | 'danger';
   title: string;
   text?: string;
+  /** Several faults, one each. */
+  items?: readonly string[];
   action?: { label: string; run: () => void };
   duration: number;
 }
@@ -33,7 +35,12 @@ export const useNotices = defineStore('notices', () => {
   }
   /** Shows what a failed call said. `what` names the deed: "could not rename it". */
   function fail(what: string, error: unknown) {
-    const { message, remedy } = toCallError(error);
+    const { message, remedy, issues, subject } = toCallError(error);
+    if (issues.length > 1) {
+      const items = issues.map((issue) => `${issue.path}: ${issue.message}. ${issue.remedy}`);
+      const text = `${issues.length} faults in ${subject}:`;
+      return add({ tone: 'danger', title: what, text, items, duration: ERROR_MILLISECONDS });
+    }
     const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
     const text = remedy === '' ? sentence : `${sentence} ${remedy}`;
     add({ tone: 'danger', title: what, text, duration: ERROR_MILLISECONDS });

@@ -12,6 +12,7 @@ export interface ToastMessage {
   tone: 'ok' | 'danger';
   title: string;
   text?: string;
+  items?: readonly string[];
   action?: { label: string; run: () => void };
   /** Milliseconds until it leaves by itself; hover and focus pause that. */
   duration: number;

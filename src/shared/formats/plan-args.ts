@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { AppError, type ErrorCode } from '../errors.ts';
 import { issuesOf, planInputSchema, planSchema, type Constraints, type Plan, type PlanInput } from '../schema/index.ts';
-import { closest } from './closest.ts';
+import { closest } from '../closest.ts';
 
 export type Choices = Constraints['pin'];
 type Choice = Choices[string][number];

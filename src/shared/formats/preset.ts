@@ -15,7 +15,7 @@ import {
   type ScenarioInput,
 } from '../schema/index.ts';
 import { formatCount } from '../units.ts';
-import { closest } from './closest.ts';
+import { nearWords } from '../closest.ts';
 
 export const PRESET_PREFIX = 'preset:';
 
@@ -51,10 +51,9 @@ function findModel(catalog: Catalog, id: string): ModelPreset {
   const names = (model: ModelPreset) => [model.id, ...model.aliases].map(normalizeId);
   const found = catalog.models.find((model) => names(model).includes(wanted));
   if (found !== undefined) return found;
-  const near = closest(wanted, catalog.models.flatMap(names));
   throw new AppError('unknown-preset', `the catalog has no model "${id}"`, {
     path: 'model.preset',
-    remedy: `${near === null ? '' : `Did you mean ${near}? `}The models are ${catalog.models.map((m) => m.id).join(', ')}.`,
+    remedy: nearWords(wanted, catalog.models, `all ${catalog.models.length} models`),
   });
 }
 

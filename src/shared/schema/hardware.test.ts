@@ -50,6 +50,15 @@ test('a misspelt figure of one’s own is refused with its place', () => {
   expect(refusal(cluster).issues).toMatchObject([{ path: 'cluster.acceleratorOverrides.memoryGB' }]);
 });
 
+test('more memory usable than there is is refused, whichever of the two was given', () => {
+  const own = (acceleratorOverrides: object) => ({ accelerator: 'h100', numAccelerators: 8, acceleratorOverrides });
+  expect(refusal(own({ usableMemoryGiB: 300 })).issues).toMatchObject([
+    { path: 'cluster.acceleratorOverrides.usableMemoryGiB', message: 'must be at most memoryGiB = 80, found 300' },
+  ]);
+  expect(refusal(own({ memoryGiB: 40 })).message).toContain('must be at most memoryGiB = 40, found 79.1');
+  expect(open(own({ memoryGiB: 96, usableMemoryGiB: 95 })).cluster.acceleratorOverrides?.memoryGiB).toBe(96);
+});
+
 describe('wiring', () => {
   test.each([
     ['the node is the domain: both shrink', { accelerator: 'h100', acceleratorsPerNode: 4 }, 4],
@@ -71,6 +80,18 @@ describe('wiring', () => {
       scaleOut: { nicsPerAccelerator: 1, bandwidthGbps: 25 },
     };
     expect(open(joined).cluster.scaleOut.bandwidthGbps).toBe(25);
+  });
+
+  test('a network of several nodes needs bandwidth', () => {
+    const { issues } = refusal({ accelerator: 'h100', numAccelerators: 64, scaleOut: { bandwidthGbps: 0 } });
+    expect(issues).toEqual([
+      {
+        path: 'cluster.scaleOut.bandwidthGbps',
+        message:
+          'must be above 0, found 0: 64 accelerators need a network beyond the 8 that scale-up links or one node join',
+        remedy: 'Give the Gb/s of a NIC, e.g. 400, or use at most 8 accelerators.',
+      },
+    ]);
   });
 
   test('levels of the network come from the preset', () => {

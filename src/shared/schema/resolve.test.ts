@@ -335,7 +335,8 @@ describe('bad input is refused with its place and a remedy', () => {
   test.each([
     ['model.preset', 'gpt-9', 'there is no model "gpt-9"', 'gpt-1t'],
     ['cluster.preset', 'selen', 'there is no cluster "selen"', 'selene-a100-80gb'],
-    ['cluster.accelerator', 'z9', 'there is no accelerator "z9"', 'h100-80gb-sxm'],
+    ['cluster.accelerator', 'h110', 'there is no accelerator "h110"', 'Did you mean h100-80gb-sxm'],
+    ['cluster.accelerator', 'z9', 'there is no accelerator "z9"', 'trainyard catalog'],
   ])('unknown %s', (path, id, message, known) => {
     const error = refusal(() => open(changed({ [path]: id })));
     expect(error).toMatchObject({ code: 'unknown-preset', path });

@@ -1,5 +1,6 @@
 /** From a scenario as people write it to one with every field present. Presets fill only what is absent. */
 import type { z } from 'zod';
+import { nearWords } from '../closest.ts';
 import { AppError, inputError, type Issue } from '../errors.ts';
 import { patternFault, patternLength } from '../layer-stack.ts';
 import type { Presets } from './catalog.ts';
@@ -19,11 +20,22 @@ function lookUp<T extends { id: string; aliases?: readonly string[] }>(list: rea
   return list.find((item) => [item.id, ...(item.aliases ?? [])].some((name) => normalizeId(name) === wanted));
 }
 
-function unknown(what: string, id: string, path: string, known: readonly { id: string }[]): AppError {
-  const ids = known.map((item) => item.id).join(', ');
+/** What else there is than a name of the catalog. */
+const byHand: Readonly<Record<string, string>> = {
+  accelerator: 'Or take the one most like yours, and give its own figures under cluster.acceleratorOverrides.',
+  cluster: 'Or leave the preset out and give the accelerator and its network.',
+  model: 'Or leave the preset out and give every field of the model.',
+};
+
+function unknown(
+  what: string,
+  id: string,
+  path: string,
+  known: readonly { id: string; aliases?: readonly string[] }[],
+): AppError {
   return new AppError('unknown-preset', `${path}: there is no ${what} "${id}"`, {
     path,
-    remedy: `Use one of: ${ids}. Or give every field by hand.`,
+    remedy: `${nearWords(normalizeId(id), known, `all ${known.length} ${what}s`)} ${byHand[what] ?? ''}`,
   });
 }
 
@@ -178,8 +190,22 @@ function unsupported(job: Scenario['job'], accelerator: Accelerator): Issue[] {
   return issues;
 }
 
-function inconsistent(model: Model, cluster: Cluster): Issue[] {
-  const issues: Issue[] = [];
+/** More memory usable than there is, through a figure of the scenario's own. */
+function memoryFault(accelerator: Accelerator, { acceleratorOverrides }: Cluster): Issue[] {
+  const memory = acceleratorOverrides?.memoryGiB ?? accelerator.memoryGiB;
+  const usable = acceleratorOverrides?.usableMemoryGiB ?? accelerator.usableMemoryGiB;
+  if (usable <= memory) return [];
+  return [
+    {
+      path: 'cluster.acceleratorOverrides.usableMemoryGiB',
+      message: `must be at most memoryGiB = ${memory}, found ${usable}`,
+      remedy: 'Give what a process can allocate of that memory; of an 80 GiB H100 it is 79.1.',
+    },
+  ];
+}
+
+function inconsistent(model: Model, cluster: Cluster, accelerator: Accelerator): Issue[] {
+  const issues = memoryFault(accelerator, cluster);
   const pattern = patternFault(model);
   if (pattern !== null)
     issues.push({
@@ -212,9 +238,12 @@ function inconsistent(model: Model, cluster: Cluster): Issue[] {
   const linked = Math.max(acceleratorsPerNode, scaleUp.domainSize);
   if (numAccelerators > linked && scaleOut.nicsPerAccelerator * scaleOut.bandwidthGbps === 0)
     issues.push({
-      path: 'cluster.scaleOut.nicsPerAccelerator',
-      message: `nothing connects more than ${linked} accelerators: there are no NICs, or their bandwidth is 0`,
-      remedy: `Give NICs and their bandwidth, or use at most ${linked} accelerators.`,
+      path:
+        scaleOut.nicsPerAccelerator === 0 ? 'cluster.scaleOut.nicsPerAccelerator' : 'cluster.scaleOut.bandwidthGbps',
+      message:
+        `must be above 0, found 0: ${numAccelerators.toLocaleString('en-US')} accelerators need a network ` +
+        `beyond the ${linked} that scale-up links or one node join`,
+      remedy: `Give ${scaleOut.nicsPerAccelerator === 0 ? 'the NICs of an accelerator, e.g. 1' : 'the Gb/s of a NIC, e.g. 400'}, or use at most ${linked} accelerators.`,
     });
   return issues;
 }
@@ -230,7 +259,8 @@ export function resolveScenario(input: ScenarioInput, presets: Presets): Scenari
   const job = resolveJob(input.job, issues);
   if (model === null || cluster === null || job === null || issues.length > 0)
     throw inputError('invalid-field', 'scenario', issues);
-  const faults = inconsistent(model, cluster);
+  const accelerator = findAccelerator(presets, cluster.accelerator);
+  const faults = inconsistent(model, cluster, accelerator);
   if (faults.length > 0) throw inputError('invalid-field', 'scenario', faults);
   if (input.objective === 'robust')
     throw inputError('unsupported', 'scenario', [
@@ -240,7 +270,7 @@ export function resolveScenario(input: ScenarioInput, presets: Presets): Scenari
         remedy: 'Use throughput, time, cost, energy or memory-headroom.',
       },
     ]);
-  const missing = unsupported(job, customised(findAccelerator(presets, cluster.accelerator), cluster));
+  const missing = unsupported(job, customised(accelerator, cluster));
   if (missing.length > 0) throw inputError('unsupported', 'scenario', missing);
   return { ...input, model, cluster, job };
 }
