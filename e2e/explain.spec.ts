@@ -50,6 +50,22 @@ test('every number of a plan opens: by mouse and by keyboard, into formula, inpu
     await page.getByTestId('sheet-close').click();
   });
 
+  await test.step('the pipeline zooms by button and by key, and is a table as well', async () => {
+    const canvas = page.getByTestId('timeline-canvas');
+    const length = async () =>
+      Number(await canvas.getAttribute('data-to')) - Number(await canvas.getAttribute('data-from'));
+    const whole = await length();
+    await page.getByTestId('timeline-in').click();
+    await expect.poll(length).toBeLessThan(0.6 * whole);
+    await canvas.focus();
+    await page.keyboard.press('End');
+    await expect.poll(async () => Number(await canvas.getAttribute('data-from'))).toBeGreaterThan(0.4 * whole);
+    await page.keyboard.press('0');
+    await expect.poll(length).toBeCloseTo(whole, 6);
+    await page.getByTestId('timeline-table').click();
+    await expect(page.getByRole('region', { name: 'The pipeline, as a table' })).toContainText('Waiting, %');
+  });
+
   await test.step('the whole run counts failures and checkpoints, and says what it assumes', async () => {
     await expect(page.getByTestId('run-panel')).toContainText('Days with failures and checkpoints');
     await page.getByTestId('explain-goodput').click();

@@ -17,6 +17,7 @@ import {
   scenarioSchema,
   searchResultSchema,
   shortText,
+  timelineSchema,
   verdicts,
   violationSchema,
 } from './schema/index.ts';
@@ -142,6 +143,11 @@ export const calls = {
   'plan.figures': {
     input: z.strictObject({ scenario: draft, plan: planInputSchema }),
     output: z.array(figureLineSchema),
+  },
+  /** Every pass of the pipeline; null for a plan with one stage or a broken rule. */
+  'plan.timeline': {
+    input: z.strictObject({ scenario: draft, plan: planInputSchema }),
+    output: timelineSchema.nullable(),
   },
   /** Starts a search over a stored scenario; the result is saved with it if it is still the same when done. */
   'search.start': {

@@ -18,6 +18,7 @@ export {
   recipeLayout,
   StepModel,
   summarizeErrors,
+  timelineOf,
   toCalibration,
   toProblem,
   violationsOf,

@@ -81,6 +81,7 @@ function handlersOf({ appVersion, planner, store, events, searches }: Parts): Ha
     'plan.evaluate': ({ scenario, plan }) => planner.evaluate(planner.resolveValue(scenario), plan),
     'plan.figures': ({ scenario, plan }) => planner.figures(planner.resolveValue(scenario), plan),
     'plan.explain': ({ scenario, plan, figure }) => planner.explain(planner.resolveValue(scenario), plan, figure),
+    'plan.timeline': ({ scenario, plan }) => planner.timeline(planner.resolveValue(scenario), plan),
     'search.start': (job) => {
       searches.start(job);
       return { jobId: job.jobId };

@@ -21,6 +21,7 @@ import {
   type PlanInput,
   type Scenario,
   type ScenarioInput,
+  type Timeline,
 } from '#shared/schema/index.ts';
 import { formatPercent } from '#shared/units.ts';
 import { z } from 'zod';
@@ -31,6 +32,7 @@ import {
   problemTotals,
   SearchPool,
   toCalibration,
+  timelineOf,
   toProblem,
   type FoldKind,
   type RunningSearch,
@@ -147,6 +149,11 @@ export class Planner {
   /** One of them, or a part of it (`stepSeconds/pipeline`). Throws AppError where the plan has none of that name. */
   explain(scenario: Scenario, plan: PlanInput, path: string): Figure {
     return openFigure(this.problemOf(scenario), plan, path);
+  }
+
+  /** Every pass of a plan's pipeline; null for one stage or a broken rule. */
+  timeline(scenario: Scenario, plan: PlanInput): Timeline | null {
+    return timelineOf(this.problemOf(scenario), plan);
   }
 
   /** A plan as the value of `--plan`; `evaluate` of it gives the same plan. */

@@ -5,6 +5,12 @@ export function useThemeVersion(): Readonly<Ref<number>> {
   const version = ref(0);
   const observer = new MutationObserver(() => version.value++);
   observer.observe(document.documentElement, { attributeFilter: ['data-theme'] });
-  onScopeDispose(() => observer.disconnect());
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  const changed = () => version.value++;
+  system.addEventListener('change', changed);
+  onScopeDispose(() => {
+    observer.disconnect();
+    system.removeEventListener('change', changed);
+  });
   return version;
 }

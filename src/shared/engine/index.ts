@@ -13,6 +13,7 @@ export type { FoldKind, HeldOut, MeasuredCase } from './calibration/measured.ts'
 export { toCalibration, type Calibration, type CalibrationSet } from './calibration/index.ts';
 export { quantile, summarizeErrors, type ErrorSummary } from './calibration/statistics.ts';
 export { explainFigure, explainList } from './explain/explain.ts';
+export { timelineOf } from './explain/timeline.ts';
 export { evaluatePlan, type EvaluatedPlan } from './evaluate.ts';
 export { recipeLayout } from './layout.ts';
 export { completePlan, describePlan, planKey } from './plan.ts';

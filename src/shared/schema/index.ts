@@ -12,3 +12,4 @@ export * from './primitives.ts';
 export * from './run.ts';
 export * from './resolve.ts';
 export * from './scenario.ts';
+export * from './timeline.ts';
