@@ -9,20 +9,21 @@ import {
   evaluatePlan,
   mergeSlices,
   searchSlice,
+  toProblem,
   type Problem,
 } from '#shared/engine/index.ts';
-import { fullestStage } from '#shared/engine/memory/index.ts';
+import { figuresOf } from '#shared/engine/evaluate.ts';
 import { firstBrokenRule } from '#shared/engine/rules/index.ts';
 import { planAt, spaceOf } from '#shared/engine/search/space.ts';
 import { StepModel } from '#shared/engine/step/index.ts';
-import { summarize } from '#shared/engine/summary.ts';
 import { calibration, exampleIds, firstLightText, presets } from '#shared/engine/testing/catalog.ts';
 import { exampleProblem } from '#shared/engine/testing/problems.ts';
 import { attentionAnswer, collectiveAnswer, matmulAnswer } from '#shared/engine/testing/vectors/index.ts';
 import { vectorLines } from '#shared/engine/testing/vectors/report.ts';
 import { stepAnswers } from '#shared/engine/testing/vectors/steps.ts';
+import { presetScenario } from '#shared/formats/preset.ts';
 import { parseRunsText } from '#shared/formats/runs/index.ts';
-import type { Plan } from '#shared/schema/index.ts';
+import { findAccelerator, type Plan } from '#shared/schema/index.ts';
 import { validateRuns } from '../src/main/services/validation.ts';
 import { measure, type Bench, type Measurement } from './measure.ts';
 
@@ -36,29 +37,40 @@ function validPlans(problem: Problem): Plan[] {
     .filter((plan) => firstBrokenRule(problem, plan) === null);
 }
 
-/** Step time, peak memory and what is compared: what a search computes of a plan that fits. */
-function summaries(problem: Problem, plans: readonly Plan[]): number {
-  const model = new StepModel(problem);
-  let sum = 0;
-  for (const plan of plans)
-    sum += summarize(problem, plan, model.cost(plan), fullestStage(problem, plan).totalBytes).stepSeconds;
-  return sum;
-}
+/** What is evaluated: the ready examples, and a model with experts. */
+const evaluated: Readonly<Record<string, () => Problem>> = {
+  ...Object.fromEntries(exampleIds.map((id) => [id, () => exampleProblem(id)])),
+  'deepseek-v3': () => {
+    const { scenario } = presetScenario('preset:deepseek-v3@2048xh800-80gb-sxm', { ...presets, examples: [] });
+    return toProblem(scenario, findAccelerator(presets, scenario.cluster.accelerator), calibration);
+  },
+};
 
-function evaluationBenches(id: string): Bench[] {
-  const problem = exampleProblem(id);
-  const plans = validPlans(problem);
-  const some = plans.filter((_, index) => index % Math.ceil(plans.length / 200) === 0);
+/** Most plans that one run evaluates, spread evenly over the space. */
+const MOST_PLANS = 4000;
+const MOST_TREES = 200;
+
+const spread = <T>(items: readonly T[], most: number): T[] =>
+  items.filter((_, index) => index % Math.ceil(items.length / most) === 0);
+
+function evaluationBenches(id: string, problem: Problem): Bench[] {
+  const plans = spread(validPlans(problem), MOST_PLANS);
+  const some = spread(plans, MOST_TREES);
+  const model = new StepModel(problem);
   return [
     {
-      name: `summary ${id}`,
-      about: `step time, peak memory and summary of the ${plans.length} valid plans of the space, layer costs from cold`,
+      name: `evaluate ${id}`,
+      about:
+        `rules, step time with all its parts, memory of every stage by category and the summary of ${plans.length} valid ` +
+        'plans of the space, one by one',
       things: { count: plans.length, unit: 'plans/s' },
-      run: () => summaries(problem, plans),
+      run: () => {
+        for (const plan of plans) if (firstBrokenRule(problem, plan) === null) figuresOf(model, plan);
+      },
     },
     {
-      name: `evaluate ${id}`,
-      about: `evaluatePlan with all parts of ${some.length} valid plans`,
+      name: `tell ${id}`,
+      about: `the same and every part as a tree that opens into formula, numbers and source, and what would save memory; ${some.length} plans`,
       things: { count: some.length, unit: 'plans/s' },
       run: () => some.forEach((plan) => evaluatePlan(problem, plan)),
     },
@@ -151,6 +163,19 @@ function modelLines(): string[] {
   });
 }
 
+/** Most microseconds that one evaluation may take, as issue 3 asks. */
+const EVALUATION_TARGET = 20;
+
+function evaluationLines(results: readonly Measurement[]): string[] {
+  const evaluations = results.filter(({ name, perSecond }) => name.startsWith('evaluate ') && perSecond !== undefined);
+  return [
+    `One evaluation of a plan with all its parts, one core, warm (target ${EVALUATION_TARGET} µs)`,
+    ...evaluations.map(
+      ({ name, perSecond }) => `  ${name.slice(9)}: ${(1e6 / (perSecond?.median ?? 0)).toFixed(1)} µs`,
+    ),
+  ];
+}
+
 /** Measures everything, prints it and writes the dated result. */
 export function runBench({ isQuick }: { isQuick: boolean }): void {
   const effort = isQuick ? { warmUpSeconds: 0.2, repeats: 3 } : { warmUpSeconds: 2, repeats: 15 };
@@ -163,13 +188,15 @@ export function runBench({ isQuick }: { isQuick: boolean }): void {
   const host = machine();
   console.log(`${host.cpu}, ${host.cores} cores, ${host.system}, Node ${process.version}, load ${host.load}`);
   if (host.load > 0.5) console.log('The machine is not idle: compare ratios within this run only.');
-  const benches = [...exampleIds.flatMap(evaluationBenches), ...exampleIds.map(searchBench), validateBench()];
+  const evaluations = Object.entries(evaluated).flatMap(([id, problem]) => evaluationBenches(id, problem()));
+  const benches = [...evaluations, ...exampleIds.map(searchBench), validateBench()];
   const results = benches.map((bench) => {
     const measured = rounded(measure(bench, effort));
     console.log(`${measured.name}: ${measured.about}`);
     return measured;
   });
   console.log(`\n${table(results)}\n`);
+  console.log(`${evaluationLines(results).join('\n')}\n`);
   console.log(`Test vectors of the planning model\n${modelLines().join('\n')}\n`);
   if (isQuick) return console.log('Quick run: nothing written.');
   const folder = path.resolve(import.meta.dirname, 'results');

@@ -1,10 +1,10 @@
 /** Everything about one plan: whether it is valid, whether it fits, its estimate with all parts, and what would fix it. */
-import type { Estimate, Fix, Plan, PlanInput, Verdict, Violation } from '../schema/index.ts';
+import type { Estimate, Fix, Plan, PlanInput, PlanSummary, StageMemory, Verdict, Violation } from '../schema/index.ts';
 import { meteredBytes } from './allocator.ts';
 import { communicationsOf } from './explain/communication.ts';
 import { memoryParts, timeParts } from './explain/parts.ts';
 import { waterfallOf } from './explain/waterfall.ts';
-import { fullestStage, hostBytesPerNode, hostHolds, stageMemory } from './memory/index.ts';
+import { fullestStage, hostBytesPerNode, hostHolds, memoryByStage } from './memory/index.ts';
 import { completePlan } from './plan.ts';
 import type { Problem } from './problem.ts';
 import { firstBrokenRule, violationsOf } from './rules/index.ts';
@@ -34,14 +34,29 @@ function intervalOf(problem: Problem, stepSeconds: number, peakMemoryBytes: numb
   };
 }
 
-/** The estimate of a valid plan, with all its parts. */
-export function estimateOf(problem: Problem, plan: Plan, cost: StepCost): Estimate {
-  const memoryByStage = Array.from({ length: plan.pp }, (_, stageIndex) => stageMemory(problem, plan, stageIndex));
-  const fullest = memoryByStage.reduce((most, stage) => (stage.totalBytes > most.totalBytes ? stage : most));
+/** Everything about a valid plan in numbers: every part of the step time, the memory of every stage by category. */
+export interface PlanFigures {
+  cost: StepCost;
+  memoryByStage: StageMemory[];
+  /** The stage that holds most. */
+  fullest: StageMemory;
+  summary: PlanSummary;
+}
+
+/** Step time with all its parts, memory of all stages, and what a plan is compared by. The plan must be valid. */
+export function figuresOf(model: StepModel, plan: Plan): PlanFigures {
+  const { problem } = model;
+  const cost = model.cost(plan);
+  const stages = memoryByStage(problem, plan);
+  const fullest = stages.reduce((most, stage) => (stage.totalBytes > most.totalBytes ? stage : most));
+  return { cost, memoryByStage: stages, fullest, summary: summarize(problem, plan, cost, fullest.totalBytes) };
+}
+
+/** The estimate of a valid plan: its figures, told as trees that open into formula, numbers and source. */
+export function estimateOf(problem: Problem, plan: Plan, figures: PlanFigures): Estimate {
+  const { cost, fullest, summary } = figures;
   const allocator = meteredBytes(problem, plan, fullest.stageIndex);
-  const summary = summarize(problem, plan, cost, fullest.totalBytes);
   const flops = stepFlops(problem, plan);
-  const totals = runTotals(problem, cost.stepSeconds);
   return {
     stepSeconds: cost.stepSeconds,
     tokensPerSecond: summary.tokensPerSecondPerAccelerator * problem.network.numAccelerators,
@@ -56,17 +71,17 @@ export function estimateOf(problem: Problem, plan: Plan, cost: StepCost): Estima
     numMicroBatches: cost.numMicroBatches,
     parameters: totalParameters(problem.model),
     peakMemoryBytes: fullest.totalBytes,
-    peakMemoryBytesByStage: memoryByStage.map((stage) => stage.totalBytes),
-    memoryByStage,
+    peakMemoryBytesByStage: figures.memoryByStage.map((stage) => stage.totalBytes),
+    memoryByStage: figures.memoryByStage,
     usableMemoryBytes: problem.device.usableMemoryBytes,
     allocatedMemoryBytes: allocator.allocated,
     reservedMemoryBytes: allocator.reserved,
     hostBytesPerNode: hostBytesPerNode(problem, plan),
     hostMemoryBytes: problem.host.memoryBytes,
-    days: totals.days,
-    cost: totals.cost,
+    days: summary.days,
+    cost: summary.cost,
     currency: problem.price?.currency ?? null,
-    acceleratorHours: totals.acceleratorHours,
+    acceleratorHours: runTotals(problem, cost.stepSeconds).acceleratorHours,
     interval: intervalOf(problem, cost.stepSeconds, fullest.totalBytes),
     parts: timeParts(plan, cost),
     memoryParts: memoryParts(problem, plan, fullest.stageIndex),
@@ -204,9 +219,9 @@ export function evaluatePlan(problem: Problem, input: PlanInput): EvaluatedPlan 
     return { plan, valid: false, violations, nearestPlan, verdict: null, estimate: null, fixes: [] };
   }
   const model = modelOf(problem);
-  const cost = model.cost(plan);
-  const estimate = estimateOf(problem, plan, cost);
+  const figures = figuresOf(model, plan);
+  const estimate = estimateOf(problem, plan, figures);
   const verdict = hostHolds(problem, plan) ? verdictOf(problem, plan, estimate.peakMemoryBytes) : 'out-of-memory';
-  const fixes = verdict === 'fits' ? [] : fixesOf(model, plan, cost, estimate.peakMemoryBytes);
+  const fixes = verdict === 'fits' ? [] : fixesOf(model, plan, figures.cost, estimate.peakMemoryBytes);
   return { plan, valid: true, violations: [], nearestPlan: null, verdict, estimate, fixes };
 }

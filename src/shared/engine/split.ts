@@ -7,6 +7,7 @@
  * edp ranks. Source: Megatron-LM parallel_state.py (expert decoder ranks); MODEL §3.1, §5.5.
  */
 import type { Plan } from '../schema/index.ts';
+import { forLast } from './remember.ts';
 
 export interface Split {
   /** Ranks that hold the same dense weights: dp·cp. */
@@ -33,7 +34,7 @@ function copiesOf({ sharding, cp }: Plan, denseReplicas: number): { dense: numbe
 }
 
 /** The replica and shard groups of a valid plan. */
-export function splitOf(plan: Plan): Split {
+export const splitOf = forLast((plan: Plan): Split => {
   const denseReplicas = plan.dp * plan.cp;
   const expertReplicas = (plan.tp * plan.cp * plan.dp) / (plan.ep * plan.etp);
   const copies = copiesOf(plan, denseReplicas);
@@ -47,4 +48,4 @@ export function splitOf(plan: Plan): Split {
     expertShards,
     expertCopies: expertReplicas / expertShards,
   };
-}
+});

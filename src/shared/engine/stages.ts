@@ -8,6 +8,7 @@ import { virtualStagesOf, type VirtualStage } from './layout.ts';
 import { rankOfStage as rankOfPlacedStage, type Placement } from './pipeline/order.ts';
 import { isPlannedSchedule, schedules } from './pipeline/schedules/index.ts';
 import { countKinds, stackOf } from '../layer-stack.ts';
+import { forEach, forLastPair } from './remember.ts';
 
 /** The content of one rank, all its chunks together. */
 export interface RankContent {
@@ -75,7 +76,7 @@ const known = new WeakMap<Model, Map<string, RankContent[] | null>>();
  * The content of each rank of a plan, in order of the pipeline; null where its layers do not divide or its layout does
  * not hold the model's layers in pp·vpp stages. Remembered per model.
  */
-export function ranksOf(model: Model, plan: PlanPart): RankContent[] | null {
+export const ranksOf = forLastPair((model: Model, plan: PlanPart): RankContent[] | null => {
   let ofModel = known.get(model);
   if (ofModel === undefined) known.set(model, (ofModel = new Map<string, RankContent[] | null>()));
   const layout = typeof plan.layout === 'string' ? plan.layout : JSON.stringify(plan.layout);
@@ -83,7 +84,7 @@ export function ranksOf(model: Model, plan: PlanPart): RankContent[] | null {
   let ranks = ofModel.get(key);
   if (ranks === undefined) ofModel.set(key, (ranks = build(model, plan)));
   return ranks;
-}
+});
 
 const merged = new WeakMap<RankContent[], RankContent[]>();
 
@@ -109,3 +110,23 @@ function together(one: RankContent, other: RankContent = one): RankContent {
     mtpLayers: one.mtpLayers + other.mtpLayers,
   };
 }
+
+/** The distinct contents of a pipeline's ranks, and which of them each rank has. */
+export interface DistinctRanks {
+  contents: RankContent[];
+  contentOf: number[];
+}
+
+/** Few ranks differ: the ends, and where layers of several kinds or an uneven layout fall. Remembered per list of ranks. */
+export const distinctRanks = forEach((ranks: readonly RankContent[]): DistinctRanks => {
+  const indexOf = new Map<string, number>();
+  const found: DistinctRanks = { contents: [], contentOf: [] };
+  for (const rank of ranks) {
+    const { counts, hasEmbedding, hasHead, mtpLayers } = rank;
+    const key = `${counts.join(' ')} ${hasEmbedding ? 'E' : ''}${hasHead ? 'L' : ''}${mtpLayers}`;
+    const index = indexOf.get(key) ?? found.contents.push(rank) - 1;
+    indexOf.set(key, index);
+    found.contentOf.push(index);
+  }
+  return found;
+});

@@ -6,9 +6,8 @@ import { stackOf } from '../../layer-stack.ts';
 import type { Model, Plan } from '../../schema/index.ts';
 import { GIB, MIB } from '../../units.ts';
 import type { Device, Problem } from '../problem.ts';
-import type { RankContent } from '../stages.ts';
 import { partParameters } from '../workload/parts/index.ts';
-import type { MemoryItem } from './items.ts';
+import type { MemoryItem, MemorySink, StageHolding } from './items.ts';
 
 /** CUDA context and loaded kernels of one process. Source: MODEL §3.7, 0.5–0.9 GiB by version. */
 const CONTEXT_BYTES = 0.8 * GIB;
@@ -24,10 +23,6 @@ const SOURCE = 'docs/MODEL.md §3.7';
 const tokensOf = ({ workload }: Problem, { cp, microBatchSize }: Plan): number =>
   (workload.seqLen / cp) * microBatchSize;
 
-function item(label: string, bytes: number, source = SOURCE): MemoryItem[] {
-  return bytes > 0 ? [{ category: 'workspace', label, bytes, source }] : [];
-}
-
 /**
  * Workspaces that matmul libraries keep: cuBLAS one for the forward and one for the backward thread, Transformer Engine one
  * of its own and four more for the streams of a grouped matmul.
@@ -42,10 +37,11 @@ const GROUPED_STREAMS = 4;
 /** Parts before Hopper, by the curves that they have or borrow. */
 const OLDER_PARTS: ReadonlySet<string> = new Set(['a100-sxm', 'l40s']);
 
-export function matmulWorkspaces({ device, model }: Problem): MemoryItem[] {
+export function addMatmulWorkspaces(into: MemorySink, { problem: { device, model } }: StageHolding): void {
   const { cublas, engine } = WORKSPACE_BYTES[isRecent(device) ? 'recent' : 'older'];
   const isGrouped = stackOf(model).kinds.some(({ ffn }) => ffn.type === 'moe');
-  return item('Workspaces of matmul libraries', 2 * cublas + engine * (1 + (isGrouped ? GROUPED_STREAMS : 0)));
+  const bytes = 2 * cublas + engine * (1 + (isGrouped ? GROUPED_STREAMS : 0));
+  into.add('workspace', bytes, 'Workspaces of matmul libraries', SOURCE);
 }
 
 const isRecent = ({ kernelCurves }: Device): boolean => !OLDER_PARTS.has(kernelCurves);
@@ -95,34 +91,32 @@ function gradientShapes(model: Model, counts: readonly number[]): Shapes {
  * Stand-ins for weight gradients: where matmuls add into the accumulated gradient themselves, autograd is handed a 16-bit
  * tensor of each weight's shape, kept from step to step. Source: Transformer Engine get_dummy_wgrad (module/base.py).
  */
-export function gradientStandIns(problem: Problem, plan: Plan, rank: RankContent): MemoryItem[] {
-  if (plan.sharding.zeroStage > 1 || problem.workload.weightBytesPerParameter > 2) return [];
+export function addGradientStandIns(into: MemorySink, { problem, plan, rank }: StageHolding): void {
+  if (plan.sharding.zeroStage > 1 || problem.workload.weightBytesPerParameter > 2) return;
   const { sharded, replicated, expert } = gradientShapes(problem.model, rank.counts);
   const elements = sharded / plan.tp + replicated + expert / plan.etp;
-  return item('16-bit stand-ins for weight gradients of one layer', 2 * elements);
+  into.add('workspace', 2 * elements, '16-bit stand-ins for weight gradients of one layer', SOURCE);
 }
 
 /** Buffers of the exchange with the ranks of other experts: rows sent and received, forward and backward in turn. */
-export function expertBuffers(problem: Problem, plan: Plan): MemoryItem[] {
-  if (plan.ep === 1) return [];
+export function addExpertBuffers(into: MemorySink, { problem, plan }: StageHolding): void {
+  if (plan.ep === 1) return;
   const tokens = tokensOf(problem, plan) / (plan.sequenceParallel ? plan.tp : 1);
   const widths = stackOf(problem.model).kinds.map(({ ffn }) =>
     ffn.type === 'moe' ? ffn.expertsPerToken * (ffn.latentSize ?? problem.model.hiddenSize) : 0,
   );
-  return item(
-    'Tokens sent to and received from experts',
-    2 * 2 * tokens * Math.max(0, ...widths),
-    'docs/MODEL.md §3.4',
-  );
+  const bytes = 2 * 2 * tokens * Math.max(0, ...widths);
+  into.add('workspace', bytes, 'Tokens sent to and received from experts', 'docs/MODEL.md §3.4');
 }
 
 /** Keys and values of other cp ranks that are there at once: all of them after an all-gather, two chunks in a ring. */
-export function contextBuffers(problem: Problem, plan: Plan): MemoryItem[] {
+export function addContextBuffers(into: MemorySink, { problem, plan }: StageHolding): void {
   const { model } = problem;
-  if (plan.cp === 1 || plan.cpMethod === 'ulysses') return [];
+  if (plan.cp === 1 || plan.cpMethod === 'ulysses') return;
   const width = (2 * model.numKvHeads * model.headDim) / Math.min(plan.tp, model.numKvHeads);
   const chunks = plan.cpMethod === 'all-gather' ? plan.cp : 2;
-  return item('Keys and values of other CP ranks', 2 * chunks * tokensOf(problem, plan) * width, 'docs/MODEL.md §3.4');
+  const bytes = 2 * chunks * tokensOf(problem, plan) * width;
+  into.add('workspace', bytes, 'Keys and values of other CP ranks', 'docs/MODEL.md §3.4');
 }
 
 /** Elements of DeepSpeed's buckets. Source: its configuration's defaults reduce_bucket_size and allgather_bucket_size. */
@@ -133,59 +127,73 @@ const DEEPSPEED_BUCKET_ELEMENTS = 5e8;
  * and where gradients accumulate in fp32 the 16-bit ones as well. Source: DeepSpeed runtime/zero/stage_1_and_2.py,
  * runtime/bf16_optimizer.py.
  */
-export function deepSpeedItems({ framework, workload }: Problem, plan: Plan, parameters: number): MemoryItem[] {
-  if (framework.family !== 'deepspeed') return [];
+export function addDeepSpeedItems(into: MemorySink, { problem, plan, held }: StageHolding): void {
+  const { framework, workload } = problem;
+  if (framework.family !== 'deepspeed') return;
   const isSharded = plan.sharding.zeroStage > 0 && plan.dp * plan.cp > 1;
   const both = workload.weightBytesPerParameter === 2 && workload.gradientBytesPerParameter === 4;
-  return [
-    ...item('Buckets of gradients and weights on their way', isSharded ? 2 * 2 * DEEPSPEED_BUCKET_ELEMENTS : 0),
-    ...item('16-bit gradients beside the fp32 ones', both ? 2 * parameters : 0),
-  ];
+  const buckets = isSharded ? 2 * 2 * DEEPSPEED_BUCKET_ELEMENTS : 0;
+  into.add('workspace', buckets, 'Buckets of gradients and weights on their way', SOURCE);
+  const narrow = both ? 2 * (held.dense + held.experts) : 0;
+  into.add('workspace', narrow, '16-bit gradients beside the fp32 ones', SOURCE);
 }
 
 /** Year from which Megatron-LM frees a stage's output once it is sent (Korthikanti et al. 2022, appendix B). */
 const FREED_OUTPUT_YEAR = 2023;
 
 /** Outputs of a stage, one for each micro-batch in flight, where the stack keeps them until their backward. */
-export function stageOutputs(problem: Problem, plan: Plan, inFlight: number): MemoryItem[] {
+export function addStageOutputs(into: MemorySink, { problem, plan }: StageHolding): void {
   const { framework, workload, model } = problem;
   const areKept = framework.family === 'deepspeed' || workload.stackYear < FREED_OUTPUT_YEAR;
-  if (plan.pp === 1 || !areKept) return [];
+  if (plan.pp === 1 || !areKept) return;
   const shard = plan.sequenceParallel ? plan.tp : 1;
-  return item('Outputs of the stage', (2 * tokensOf(problem, plan) * model.hiddenSize * inFlight) / shard);
+  const bytes = (2 * tokensOf(problem, plan) * model.hiddenSize) / shard;
+  into.addPerMicroBatch('workspace', bytes, 'Outputs of the stage', SOURCE);
 }
 
 /** Tensors on their way between stages. */
-export function pipelineBuffers(problem: Problem, plan: Plan): MemoryItem[] {
-  if (plan.pp === 1) return [];
+export function addPipelineBuffers(into: MemorySink, { problem, plan }: StageHolding): void {
+  if (plan.pp === 1) return;
   const boundary = 2 * tokensOf(problem, plan) * problem.model.hiddenSize;
-  return item('Pipeline send and receive buffers', (4 * boundary) / (plan.sequenceParallel ? plan.tp : 1));
+  const bytes = (4 * boundary) / (plan.sequenceParallel ? plan.tp : 1);
+  into.add('workspace', bytes, 'Pipeline send and receive buffers', SOURCE);
 }
+
+/** What the allocator reserves beyond what is allocated, as a share of that. */
+export const fragmentationFraction = ({ runtime }: Plan): number =>
+  runtime.expandableSegments ? EXPANDABLE_FRAGMENTATION_FRACTION : FRAGMENTATION_FRACTION;
+
+/** What the process holds outside the framework's allocator. */
+export const processItems = ({ network }: Problem): { label: string; bytes: number }[] => [
+  { label: 'Device context', bytes: CONTEXT_BYTES },
+  ...(network.numAccelerators > 1 ? [{ label: 'Collective library', bytes: COMMUNICATOR_BYTES }] : []),
+];
+
+/** Bytes that the process holds outside the framework's allocator. */
+export const processBytes = ({ network }: Problem): number =>
+  CONTEXT_BYTES + (network.numAccelerators > 1 ? COMMUNICATOR_BYTES : 0);
 
 /**
  * What of a peak the allocator can give back before it fails: when the device refuses it more, it frees the blocks that no
  * tensor lies in and asks again. Source: PyTorch CUDACachingAllocator.cpp (release_cached_blocks).
  */
-export function reclaimableBytes({ network }: Problem, plan: Plan, peakBytes: number): number {
-  const share = plan.runtime.expandableSegments ? EXPANDABLE_FRAGMENTATION_FRACTION : FRAGMENTATION_FRACTION;
-  const process = CONTEXT_BYTES + (network.numAccelerators > 1 ? COMMUNICATOR_BYTES : 0);
-  return (Math.max(0, peakBytes - process) * share) / (1 + share);
+export function reclaimableBytes(problem: Problem, plan: Plan, peakBytes: number): number {
+  const share = fragmentationFraction(plan);
+  return (Math.max(0, peakBytes - processBytes(problem)) * share) / (1 + share);
 }
 
 /** What the process holds outside the framework's allocator, and what the allocator loses. */
 export function deviceItems(problem: Problem, plan: Plan, allocatedBytes: number): MemoryItem[] {
-  const share = plan.runtime.expandableSegments ? EXPANDABLE_FRAGMENTATION_FRACTION : FRAGMENTATION_FRACTION;
-  const fragmentation = item(
-    'Allocator fragmentation',
-    share * allocatedBytes,
-    `${share * 100} % of what is allocated (docs/MODEL.md §3.7)`,
-  );
-  const process = [
-    ...item('Device context', CONTEXT_BYTES),
-    ...item('Collective library', problem.network.numAccelerators > 1 ? COMMUNICATOR_BYTES : 0),
-  ];
-  return [
-    ...fragmentation.map((one) => ({ ...one, seenBy: 'reserved' as const })),
-    ...process.map((one) => ({ ...one, seenBy: 'device' as const })),
-  ];
+  const share = fragmentationFraction(plan);
+  const lost: MemoryItem = {
+    ...{ category: 'workspace', label: 'Allocator fragmentation', bytes: share * allocatedBytes, seenBy: 'reserved' },
+    source: `${share * 100} % of what is allocated (docs/MODEL.md §3.7)`,
+  };
+  const held = processItems(problem).map((one): MemoryItem => ({
+    ...one,
+    category: 'workspace',
+    source: SOURCE,
+    seenBy: 'device',
+  }));
+  return [lost, ...held];
 }

@@ -14,9 +14,8 @@
  */
 import type { Plan } from '../../schema/index.ts';
 import type { Problem } from '../problem.ts';
-import type { RankContent } from '../stages.ts';
 import { paddedVocabSize } from '../workload/parameters.ts';
-import type { MemoryItem } from './items.ts';
+import type { MemorySink, StageHolding } from './items.ts';
 
 type Loss = 'unfused' | 'compiled' | 'inPlace' | 'chunked';
 /** Bytes per logit that the loss needs at its worst moment. */
@@ -40,31 +39,26 @@ const tokensOf = ({ workload }: Problem, { cp, microBatchSize }: Plan): number =
   (workload.seqLen / cp) * microBatchSize;
 
 /** Activations of the ends that are kept for backward. */
-export function endItems(problem: Problem, plan: Plan, rank: RankContent, inFlight: number): MemoryItem[] {
+export function addEnds(into: MemorySink, { problem, plan, rank }: StageHolding): void {
   const { model } = problem;
   const tokens = tokensOf(problem, plan);
   const width = model.hiddenSize / (plan.sequenceParallel ? plan.tp : 1);
-  const items: MemoryItem[] = [];
-  if (rank.hasEmbedding)
-    items.push({
-      category: 'activations',
-      label: 'Token ids and embedding output',
-      bytes: tokens * (8 + (2 + (model.dropout ? 1 : 0)) * width) * inFlight,
-      source: 'docs/MODEL.md §3.5',
-    });
+  if (rank.hasEmbedding) {
+    const bytes = tokens * (8 + (2 + (model.dropout ? 1 : 0)) * width);
+    into.addPerMicroBatch('activations', bytes, 'Token ids and embedding output', 'docs/MODEL.md §3.5');
+  }
   if (rank.hasHead)
-    items.push({
-      category: 'activations',
-      label: 'Final norm and head inputs',
-      bytes: 4 * width * tokens,
-      source: 'Korthikanti et al. 2022 §4.3 (docs/MODEL.md §3.5)',
-    });
-  return items;
+    into.add(
+      'activations',
+      4 * width * tokens,
+      'Final norm and head inputs',
+      'Korthikanti et al. 2022 §4.3 (docs/MODEL.md §3.5)',
+    );
 }
 
-/** What computing the loss needs at once on the last stage, beyond what is kept anyway; empty elsewhere. */
-export function lossItems(problem: Problem, plan: Plan, rank: RankContent): MemoryItem[] {
-  if (!rank.hasHead) return [];
+/** What computing the loss needs at once on the last stage, beyond what is kept anyway; nothing elsewhere. */
+export function addLoss(into: MemorySink, { problem, plan, rank }: StageHolding): void {
+  if (!rank.hasHead) return;
   const { model } = problem;
   const vocabulary = paddedVocabSize(model, plan.tp) / plan.tp;
   const tokens = tokensOf(problem, plan);
@@ -75,20 +69,10 @@ export function lossItems(problem: Problem, plan: Plan, rank: RankContent): Memo
   const weightGradient = 2 * vocabulary * model.hiddenSize;
   const loss = LOSS_BYTES[kind] * logits;
   const backward = 2 * logits + weightGradient;
-  const items: MemoryItem[] = [
-    {
-      category: 'workspace',
-      label: backward > loss ? 'Gradients of the logits and of the head' : LOSS_LABELS[kind],
-      bytes: Math.max(loss, backward),
-      source: 'docs/MODEL.md §3.5',
-    },
-  ];
-  if (rank.mtpLayers > 0)
-    items.push({
-      category: 'workspace',
-      label: 'Losses of further predicted tokens',
-      bytes: rank.mtpLayers * KEPT_LOSS_BYTES[kind] * logits,
-      source: 'docs/MODEL.md §3.5',
-    });
-  return items;
+  const label = backward > loss ? 'Gradients of the logits and of the head' : LOSS_LABELS[kind];
+  into.add('workspace', Math.max(loss, backward), label, 'docs/MODEL.md §3.5');
+  if (rank.mtpLayers > 0) {
+    const further = rank.mtpLayers * KEPT_LOSS_BYTES[kind] * logits;
+    into.add('workspace', further, 'Losses of further predicted tokens', 'docs/MODEL.md §3.5');
+  }
 }

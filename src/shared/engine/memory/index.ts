@@ -7,22 +7,24 @@
  */
 import type { Plan, StageMemory } from '../../schema/index.ts';
 import type { Problem } from '../problem.ts';
-import { pipelineShape, scheduleOf } from '../pipeline/schedules/index.ts';
-import { residentRanksOf, type RankContent } from '../stages.ts';
+import { pipelineShape, scheduleOf, type PipelineShape, type Schedule } from '../pipeline/schedules/index.ts';
+import { distinctRanks, residentRanksOf, type RankContent } from '../stages.ts';
 import { kindActivations } from './activations.ts';
 import {
-  contextBuffers,
-  deepSpeedItems,
+  addContextBuffers,
+  addDeepSpeedItems,
+  addExpertBuffers,
+  addGradientStandIns,
+  addMatmulWorkspaces,
+  addPipelineBuffers,
+  addStageOutputs,
   deviceItems,
-  expertBuffers,
-  gradientStandIns,
-  matmulWorkspaces,
-  pipelineBuffers,
-  stageOutputs,
+  fragmentationFraction,
+  processBytes,
 } from './buffers.ts';
-import { endItems, lossItems } from './ends.ts';
-import { bytesOf, type MemoryItem } from './items.ts';
-import { stateItems } from './states.ts';
+import { addEnds, addLoss } from './ends.ts';
+import { MemoryList, MemorySum, type MemoryItem, type MemorySink, type StageHolding } from './items.ts';
+import { addAllStates } from './states.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { rankParameters } from '../workload/parameters.ts';
 
@@ -31,132 +33,172 @@ export { reclaimableBytes } from './buffers.ts';
 export { hostBytesPerNode, hostHolds } from './host.ts';
 export type { MemoryItem } from './items.ts';
 
-/** Activations of the layers of one rank, by kind, and the most that recomputing one of them needs. */
-function layerItems(problem: Problem, plan: Plan, rank: RankContent, inFlight: number) {
+/** Activations of the layers of one rank, by kind. Returns the most that recomputing one of them needs, bytes. */
+function addLayers(into: MemorySink, { problem, plan, rank }: StageHolding): number {
   const { kinds, names } = stackOf(problem.model);
-  const { label } = scheduleOf(plan);
   const onDevice = 1 - plan.offload.activations;
-  const list = kindActivations(problem, plan, rank);
-  const items = list.map(({ kind, count, kept }): MemoryItem => {
-    const name = kinds.length === 1 ? 'layers' : `layers (${names[kind] ?? ''})`;
-    return {
-      category: 'activations',
-      label: `${count} ${name} × ${inFlight} micro-batches in flight`,
-      bytes: inFlight * kept * onDevice,
-      source: `tensors of Korthikanti et al. 2022 §4.1; in flight by ${label} (docs/MODEL.md §3.4, §3.6)`,
-    };
-  });
-  return { items, working: Math.max(0, ...list.map(({ working }) => working)) };
+  let most = 0;
+  for (const { kind, count, kept, working } of kindActivations(problem, plan, rank)) {
+    const label = (inFlight: number) =>
+      `${count} ${kinds.length === 1 ? 'layers' : `layers (${names[kind] ?? ''})`} × ${inFlight} micro-batches in flight`;
+    const { label: schedule } = scheduleOf(plan);
+    const source = `tensors of Korthikanti et al. 2022 §4.1; in flight by ${schedule} (docs/MODEL.md §3.4, §3.6)`;
+    into.addPerMicroBatch('activations', kept * onDevice, label, source);
+    most = Math.max(most, working);
+  }
+  return most;
 }
 
 /** Weights of earlier updates that micro-batches in flight still work with. */
-function weightVersionItems({ workload }: Problem, versions: number, parameters: number): MemoryItem[] {
-  if (versions === 0) return [];
-  const bytes = versions * workload.weightBytesPerParameter * parameters;
-  return [{ category: 'weights', label: 'Earlier version of the weights', bytes, source: 'docs/MODEL.md §6' }];
+function addWeightVersions(into: MemorySink, { problem: { workload }, plan, held }: StageHolding): void {
+  const versions = scheduleOf(plan).weightVersions - 1;
+  if (versions === 0) return;
+  const bytes = versions * workload.weightBytesPerParameter * (held.dense + held.experts);
+  into.add('weights', bytes, 'Earlier version of the weights', 'docs/MODEL.md §6');
 }
 
 /**
  * The worst moment of backward in one layer: its activations computed again, the sequence gathered for its matmuls, and the
  * gradients of its largest tensor beside that of its input.
  */
-function layerWorkItems(problem: Problem, plan: Plan, working: number): MemoryItem[] {
+function addLayerWork(into: MemorySink, { problem, plan }: StageHolding, working: number): void {
   const { model, workload } = problem;
+  into.add('workspace', working, 'One layer being recomputed', 'docs/MODEL.md §3.3');
+  if (plan.tp === 1 || !plan.sequenceParallel) return;
   const boundary = 2 * (workload.seqLen / plan.cp) * plan.microBatchSize * model.hiddenSize;
-  const items: MemoryItem[] = [];
-  const add = (label: string, bytes: number, source: string) =>
-    bytes > 0 && items.push({ category: 'workspace', label, bytes, source });
-  add('One layer being recomputed', working, 'docs/MODEL.md §3.3');
-  if (plan.tp > 1 && plan.sequenceParallel)
-    add('Gathered sequence of one layer', 2 * boundary, 'Korthikanti et al. 2022 §4.2.2 (docs/MODEL.md §3.7)');
-  return items;
+  const source = 'Korthikanti et al. 2022 §4.2.2 (docs/MODEL.md §3.7)';
+  into.add('workspace', 2 * boundary, 'Gathered sequence of one layer', source);
+}
+
+/** Everything that a stage of this content has allocated at its peak. */
+function addAllocated(into: MemorySink, stage: StageHolding): void {
+  addAllStates(into, stage);
+  addWeightVersions(into, stage);
+  const working = addLayers(into, stage);
+  addEnds(into, stage);
+  // the loss is computed before the first layer's backward: the larger of the two moments is the peak
+  const [loss, work] = [new MemorySum(), new MemorySum()];
+  addLoss(loss, stage);
+  addLayerWork(work, stage, working);
+  if (work.totalFixed > loss.totalFixed) addLayerWork(into, stage, working);
+  else addLoss(into, stage);
+  addExpertBuffers(into, stage);
+  addContextBuffers(into, stage);
+  addPipelineBuffers(into, stage);
+  addStageOutputs(into, stage);
+  addDeepSpeedItems(into, stage);
+  addGradientStandIns(into, stage);
+  addMatmulWorkspaces(into, stage);
+}
+
+function holdingOf(problem: Problem, plan: Plan, rank: RankContent): StageHolding {
+  return { problem, plan, rank, held: rankParameters(problem.model, plan, rank) };
+}
+
+const shapeOf = ({ workload }: Problem, plan: Plan): PipelineShape =>
+  pipelineShape(plan, workload.globalBatchSize / (plan.dp * plan.microBatchSize));
+
+function residentRanks(problem: Problem, plan: Plan): RankContent[] {
+  const ranks = residentRanksOf(problem.model, plan);
+  if (ranks === null) throw new Error(`memory of an invalid layout: ${JSON.stringify(plan.layout)}`);
+  return ranks;
 }
 
 /** Every item of memory on one accelerator of stage `stageIndex` (0-based) at its peak. The plan must be valid. */
 export function stageMemoryItems(problem: Problem, plan: Plan, stageIndex: number): MemoryItem[] {
-  const { model, workload } = problem;
-  const rank = residentRanksOf(model, plan)?.[stageIndex];
-  if (rank === undefined) throw new Error(`memory of an invalid layout: ${JSON.stringify(plan.layout)}`);
-  const numMicroBatches = workload.globalBatchSize / (plan.dp * plan.microBatchSize);
-  const schedule = scheduleOf(plan);
-  const inFlight = schedule.inFlight(pipelineShape(plan, numMicroBatches), stageIndex);
-  const held = rankParameters(model, plan, rank);
-  const layers = layerItems(problem, plan, rank, inFlight);
-  const kept = [...layers.items, ...endItems(problem, plan, rank, inFlight)];
-  // the loss is computed before the first layer's backward: the larger of the two moments is the peak
-  const moments = [lossItems(problem, plan, rank), layerWorkItems(problem, plan, layers.working)];
-  const moment = moments.reduce((most, one) => (bytesOf(one) > bytesOf(most) ? one : most));
-  const buffers = [
-    ...moment,
-    ...expertBuffers(problem, plan),
-    ...contextBuffers(problem, plan),
-    ...pipelineBuffers(problem, plan),
-    ...stageOutputs(problem, plan, inFlight),
-    ...deepSpeedItems(problem, plan, held.dense + held.experts),
-  ];
-  const allocated = [
-    ...stateItems(problem, plan, rank, held),
-    ...weightVersionItems(problem, schedule.weightVersions - 1, held.dense + held.experts),
-    ...kept,
-    ...buffers,
-    ...gradientStandIns(problem, plan, rank),
-    ...matmulWorkspaces(problem),
-  ];
-  return [...allocated, ...deviceItems(problem, plan, bytesOf(allocated))];
+  const rank = residentRanks(problem, plan)[stageIndex];
+  if (rank === undefined) throw new Error(`a plan of ${plan.pp} stages has no stage ${stageIndex}`);
+  const list = new MemoryList(scheduleOf(plan).inFlight(shapeOf(problem, plan), stageIndex));
+  addAllocated(list, holdingOf(problem, plan, rank));
+  const allocated = list.items.reduce((sum, { bytes }) => sum + bytes, 0);
+  return [...list.items, ...deviceItems(problem, plan, allocated)];
+}
+
+/** Memory of the stages of a plan: sums of each distinct content, and what lies in flight on each stage. */
+class PlanMemory {
+  readonly #stages: readonly RankContent[];
+  readonly #sums: readonly MemorySum[];
+  readonly #contentOf: readonly number[];
+  readonly #share: number;
+  readonly #process: number;
+  readonly #schedule: Schedule;
+  readonly #shape: PipelineShape;
+
+  constructor(problem: Problem, plan: Plan) {
+    this.#stages = residentRanks(problem, plan);
+    const { contents, contentOf } = distinctRanks(this.#stages);
+    this.#contentOf = contentOf;
+    this.#sums = contents.map((rank) => {
+      const sum = new MemorySum();
+      addAllocated(sum, holdingOf(problem, plan, rank));
+      return sum;
+    });
+    this.#share = 1 + fragmentationFraction(plan);
+    this.#process = processBytes(problem);
+    this.#schedule = scheduleOf(plan);
+    this.#shape = shapeOf(problem, plan);
+  }
+
+  get numStages(): number {
+    return this.#stages.length;
+  }
+
+  inFlight(stageIndex: number): number {
+    return this.#schedule.inFlight(this.#shape, stageIndex);
+  }
+
+  #sumOf(stageIndex: number): MemorySum {
+    const sum = this.#sums[this.#contentOf[stageIndex] ?? -1];
+    if (sum === undefined) throw new Error(`a plan of ${this.numStages} stages has no stage ${stageIndex}`);
+    return sum;
+  }
+
+  totalBytes(stageIndex: number): number {
+    return this.#sumOf(stageIndex).totalBytes(this.inFlight(stageIndex)) * this.#share + this.#process;
+  }
+
+  stage(stageIndex: number): StageMemory {
+    const sum = this.#sumOf(stageIndex);
+    const inFlight = this.inFlight(stageIndex);
+    const { fixed, perMicroBatch } = sum;
+    const allocated = sum.totalBytes(inFlight);
+    const beside = allocated * (this.#share - 1) + this.#process;
+    return {
+      stageIndex,
+      weights: fixed.weights + inFlight * perMicroBatch.weights,
+      gradients: fixed.gradients + inFlight * perMicroBatch.gradients,
+      optimizer: fixed.optimizer + inFlight * perMicroBatch.optimizer,
+      activations: fixed.activations + inFlight * perMicroBatch.activations,
+      workspace: fixed.workspace + inFlight * perMicroBatch.workspace + beside,
+      totalBytes: allocated + beside,
+    };
+  }
+
+  /** Index of the stage that holds most; the first of equal ones. */
+  fullest(): number {
+    let fullest = 0;
+    let most = -1;
+    for (let stage = 0; stage < this.numStages; stage += 1) {
+      const bytes = this.totalBytes(stage);
+      if (bytes > most) [fullest, most] = [stage, bytes];
+    }
+    return fullest;
+  }
+}
+
+/** Bytes by category on one accelerator of every stage. */
+export function memoryByStage(problem: Problem, plan: Plan): StageMemory[] {
+  const memory = new PlanMemory(problem, plan);
+  return Array.from({ length: memory.numStages }, (_, stage) => memory.stage(stage));
 }
 
 /** Bytes by category on one accelerator of a stage. */
 export function stageMemory(problem: Problem, plan: Plan, stageIndex: number): StageMemory {
-  const memory: StageMemory = {
-    stageIndex,
-    weights: 0,
-    gradients: 0,
-    optimizer: 0,
-    activations: 0,
-    workspace: 0,
-    totalBytes: 0,
-  };
-  for (const item of stageMemoryItems(problem, plan, stageIndex)) {
-    memory[item.category] += item.bytes;
-    memory.totalBytes += item.bytes;
-  }
-  return memory;
+  return new PlanMemory(problem, plan).stage(stageIndex);
 }
-
-/**
- * Stages one of which holds most. Where in-flight micro-batches fall along the pipeline, of stages with the same layers and
- * ends the first holds most; elsewhere any may.
- */
-function candidates(problem: Problem, plan: Plan): number[] {
-  const { placement, modelCopies } = scheduleOf(plan);
-  const stages = Array.from({ length: plan.pp }, (_, stage) => stage);
-  if (placement === 'down-and-up' || modelCopies > 1) return stages;
-  const seen = new Set<string>();
-  const ranks = residentRanksOf(problem.model, plan) ?? [];
-  return stages.filter((stage) => {
-    const rank = ranks[stage];
-    if (rank === undefined) return false;
-    const { counts, hasEmbedding, hasHead, mtpLayers } = rank;
-    const content = `${counts.join(' ')} ${hasEmbedding ? 'E' : ''}${hasHead ? 'L' : ''}${mtpLayers}`;
-    return !seen.has(content) && seen.add(content);
-  });
-}
-
-const candidatesByRanks = new WeakMap<object, number[]>();
 
 /** The stage that holds most. */
 export function fullestStage(problem: Problem, plan: Plan): StageMemory {
-  const ranks = residentRanksOf(problem.model, plan);
-  let stages = ranks === null ? [0] : candidatesByRanks.get(ranks);
-  if (stages === undefined) {
-    stages = candidates(problem, plan);
-    if (ranks !== null) candidatesByRanks.set(ranks, stages);
-  }
-  let fullest = stageMemory(problem, plan, 0);
-  for (const stage of stages) {
-    if (stage === 0) continue;
-    const memory = stageMemory(problem, plan, stage);
-    if (memory.totalBytes > fullest.totalBytes) fullest = memory;
-  }
-  return fullest;
+  const memory = new PlanMemory(problem, plan);
+  return memory.stage(memory.fullest());
 }

@@ -9,10 +9,10 @@
  */
 import type { Plan } from '../../schema/index.ts';
 import type { Problem } from '../problem.ts';
-import { splitOf } from '../split.ts';
+import { splitOf, type Split } from '../split.ts';
 import type { RankContent } from '../stages.ts';
 import { kindParameters, paddedVocabSize, type RankParameters } from '../workload/parameters.ts';
-import type { MemoryItem } from './items.ts';
+import type { MemorySink, StageHolding } from './items.ts';
 
 const SOURCE = 'bytes per parameter (docs/MODEL.md §3.1)';
 /** Layers whose gathered weights a ZeRO-3 rank holds at once: the one in use and the one being fetched. */
@@ -29,70 +29,56 @@ function largestUnit(problem: Problem, plan: Plan, rank: RankContent): number {
   return Math.max(matrix, ...layers);
 }
 
-function over(shards: number, what: string): string {
-  return shards > 1 ? ` ÷ ${shards} ${what}` : '';
-}
-
 /** What ZeRO-2 and 3 hold whole for a moment: weights of the layers in use, and a layer's gradients before they are cut. */
-function gatheredItems(problem: Problem, plan: Plan, rank: RankContent, held: RankParameters): MemoryItem[] {
+function addGathered(into: MemorySink, { problem, plan, rank, held }: StageHolding, split: Split): void {
   const { zeroStage, reshardAfterForward } = plan.sharding;
-  if (zeroStage < 2 || splitOf(plan).denseShards === 1) return [];
+  if (zeroStage < 2 || split.denseShards === 1) return;
   const unit = largestUnit(problem, plan, rank);
   const whole = held.dense + held.experts;
-  const item = (label: string, bytes: number): MemoryItem => ({ category: 'workspace', label, bytes, source: SOURCE });
-  const gradients = item(
-    'Gradients of one layer before they are scattered',
-    problem.workload.gradientBytesPerParameter * unit,
-  );
-  if (zeroStage === 2) return [gradients];
-  const gathered = reshardAfterForward ? Math.min(GATHERED_UNITS * unit, whole) : whole;
-  return [item('Gathered weights of the layers in use', 2 * gathered), gradients];
+  if (zeroStage === 3) {
+    const gathered = reshardAfterForward ? Math.min(GATHERED_UNITS * unit, whole) : whole;
+    into.add('workspace', 2 * gathered, 'Gathered weights of the layers in use', SOURCE);
+  }
+  const gradients = problem.workload.gradientBytesPerParameter * unit;
+  into.add('workspace', gradients, 'Gradients of one layer before they are scattered', SOURCE);
+}
+
+/** Weights, gradients and optimizer states of the dense parameters, or of the experts. */
+function addStates(
+  into: MemorySink,
+  { problem: { workload }, plan }: StageHolding,
+  part: { name: string; ranks: string; parameters: number; outer: number; shards: number },
+): void {
+  const { weightBytesPerParameter: w, gradientBytesPerParameter: g, optimizerBytesPerParameter: o } = workload;
+  const { parameters, outer, shards, name, ranks } = part;
+  const { zeroStage } = plan.sharding;
+  const weightShards = zeroStage === 3 ? shards : 1;
+  const gradientShards = zeroStage >= 2 ? shards : 1;
+  const stateShards = zeroStage >= 1 ? shards : 1;
+  const label = (what: string, bytes: number, over: number) => () =>
+    `${what}${name}, ${bytes} B each${over > 1 ? ` ÷ ${over} ${ranks}` : ''}`;
+  const weights = (w * parameters * (1 - plan.offload.weights)) / weightShards;
+  into.add('weights', weights, label('Weights', w, weightShards), SOURCE);
+  into.add('gradients', (g * parameters) / gradientShards, label('Gradients', g, gradientShards), SOURCE);
+  const states = o * (parameters - outer) + workload.outerOptimizerBytesPerParameter * outer;
+  const onDevice = (states * (1 - plan.offload.optimizer)) / stateShards;
+  into.add('optimizer', onDevice, label(workload.optimizerLabel, o, stateShards), SOURCE);
 }
 
 /** Everything that a rank holds for its parameters. */
-export function stateItems(problem: Problem, plan: Plan, rank: RankContent, held: RankParameters): MemoryItem[] {
-  const { weightBytesPerParameter: w, gradientBytesPerParameter: g, optimizerBytesPerParameter: o } = problem.workload;
-  const { outerOptimizerBytesPerParameter: oOuter, optimizerLabel } = problem.workload;
-  const { zeroStage } = plan.sharding;
+export function addAllStates(into: MemorySink, stage: StageHolding): void {
+  const { held, plan, problem } = stage;
   const split = splitOf(plan);
-  const items: MemoryItem[] = [];
-  const add = (category: MemoryItem['category'], label: string, bytes: number) =>
-    bytes > 0 && items.push({ category, label, bytes, source: SOURCE });
-  const parts = [
-    { name: '', parameters: held.dense, outer: held.outer, shards: split.denseShards, ranks: 'data-parallel ranks' },
-    {
-      name: ' of experts',
-      parameters: held.experts,
-      outer: 0,
-      shards: split.expertShards,
-      ranks: 'expert-data-parallel ranks',
-    },
-  ];
-  for (const { name, parameters, outer, shards, ranks } of parts) {
-    const weightShards = zeroStage === 3 ? shards : 1;
-    const gradientShards = zeroStage >= 2 ? shards : 1;
-    const stateShards = zeroStage >= 1 ? shards : 1;
-    const onDevice = 1 - plan.offload.weights;
-    add(
-      'weights',
-      `Weights${name}, ${w} B each${over(weightShards, ranks)}`,
-      (w * parameters * onDevice) / weightShards,
-    );
-    add('gradients', `Gradients${name}, ${g} B each${over(gradientShards, ranks)}`, (g * parameters) / gradientShards);
-    add(
-      'optimizer',
-      `${optimizerLabel}${name}, ${o} B each${over(stateShards, ranks)}`,
-      ((o * (parameters - outer) + oOuter * outer) * (1 - plan.offload.optimizer)) / stateShards,
-    );
+  const dense = { name: '', ranks: 'data-parallel ranks', parameters: held.dense, outer: held.outer };
+  addStates(into, stage, { ...dense, shards: split.denseShards });
+  if (held.experts > 0) {
+    const experts = { name: ' of experts', ranks: 'expert-data-parallel ranks', parameters: held.experts, outer: 0 };
+    addStates(into, stage, { ...experts, shards: split.expertShards });
   }
-  for (const one of gatheredItems(problem, plan, rank, held)) items.push(one);
-  if (problem.workload.weightCopyBytesPerParameter > 0)
-    add(
-      'weights',
-      'fp8 copies of weights for the matmuls',
-      problem.workload.weightCopyBytesPerParameter * (held.dense + held.experts),
-    );
-  return items;
+  addGathered(into, stage, split);
+  const { weightCopyBytesPerParameter: copies } = problem.workload;
+  if (copies > 0)
+    into.add('weights', copies * (held.dense + held.experts), 'fp8 copies of weights for the matmuls', SOURCE);
 }
 
 /** Bytes that a rank keeps in host memory. */

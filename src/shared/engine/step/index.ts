@@ -9,7 +9,7 @@ import { matmulBackwardTime, matmulTime, memoryTime, processorOf, type Processor
 import { groupSeconds, groupsOf, linksOf, neighbourSeconds, type Links } from '../network/index.ts';
 import { pipelineShape, scheduleOf } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
-import { ranksOf, residentRanksOf, type RankContent } from '../stages.ts';
+import { distinctRanks, ranksOf, residentRanksOf, type RankContent } from '../stages.ts';
 import { embeddingOperators, headOperators } from '../workload/ends.ts';
 import { moduleForwardSeconds, toLayerCost, type LayerContext, type LayerCost } from '../workload/operators.ts';
 import { layerOperators } from '../workload/layer.ts';
@@ -147,7 +147,7 @@ export class StepModel {
       held: { dense: 0, experts: 0, outer: 0 },
       rank: null,
     };
-    for (const rank of residentRanksOf(this.problem.model, plan) ?? []) {
+    for (const rank of distinctRanks(residentRanksOf(this.problem.model, plan) ?? []).contents) {
       const held = rankParameters(this.problem.model, plan, rank);
       if (held.dense + held.experts <= most) continue;
       most = held.dense + held.experts;
@@ -169,20 +169,29 @@ export class StepModel {
     return layer + projection + costs.head.forwardSeconds + costs.head.backwardSeconds;
   }
 
-  /** Seconds per micro-batch of each rank. */
-  private rankSeconds(ranks: readonly RankContent[], costs: LayerCosts, parts: RankCosts): number[] {
-    const embedding = costs.embedding.forwardSeconds + costs.embedding.backwardSeconds;
-    const head = costs.head.forwardSeconds + costs.head.backwardSeconds;
-    return ranks.map(({ counts, hasEmbedding, hasHead, mtpLayers }, index) => {
-      const share = parts.recomputedShare[index] ?? 0;
-      let seconds = (hasEmbedding ? embedding : 0) + (hasHead ? head : 0) + mtpLayers * parts.mtpSeconds;
-      seconds += parts.shardWaits[index] ?? 0;
-      parts.kinds.forEach(({ cost, recomputeSeconds }, kind) => {
-        const perLayer = cost.forwardSeconds + cost.backwardSeconds + share * recomputeSeconds + parts.overhead;
-        seconds += (counts[kind] ?? 0) * perLayer;
-      });
-      return seconds;
-    });
+  /** Seconds per micro-batch of a rank, what it waits for shards, and the share of its layers that is recomputed. */
+  private rankCost(plan: Plan, rank: RankContent, costs: LayerCosts, parts: RankCosts): RankCost {
+    const { kinds, numMicroBatches, overhead, mtpSeconds } = parts;
+    const recomputedShare = recomputedShareOf(plan, rank.layers);
+    const shardWait = this.shardWait(plan, rank, kinds, numMicroBatches);
+    let seconds = shardWait + rank.mtpLayers * mtpSeconds;
+    if (rank.hasEmbedding) seconds += costs.embedding.forwardSeconds + costs.embedding.backwardSeconds;
+    if (rank.hasHead) seconds += costs.head.forwardSeconds + costs.head.backwardSeconds;
+    for (const [kind, { cost, recomputeSeconds }] of kinds.entries()) {
+      const perLayer = cost.forwardSeconds + cost.backwardSeconds + recomputedShare * recomputeSeconds + overhead;
+      seconds += (rank.counts[kind] ?? 0) * perLayer;
+    }
+    return { seconds, shardWait, recomputedShare };
+  }
+
+  /** What is asked of each rank's cost, in order of the pipeline; ranks with the same content cost the same. */
+  private rankCosts(plan: Plan, ranks: readonly RankContent[], costs: LayerCosts, parts: RankCosts) {
+    const { contents, contentOf } = distinctRanks(ranks);
+    const distinct = contents.map((rank) => this.rankCost(plan, rank, costs, parts));
+    return (of: (cost: RankCost) => number): number[] => {
+      const values = distinct.map(of);
+      return contentOf.map((content) => values[content] ?? 0);
+    };
   }
 
   /** Data-parallel communication of one rank; its own passes hide it. */
@@ -220,19 +229,12 @@ export class StepModel {
     return { held, load, dense, experts };
   }
 
-  /** Seconds per micro-batch that each rank waits for shards (ZeRO-2 and 3); zero where states are shared once a step. */
-  private shardWaits(
-    plan: Plan,
-    ranks: readonly RankContent[],
-    kinds: readonly KindCost[],
-    numMicroBatches: number,
-  ): number[] {
-    if (plan.sharding.zeroStage < 2) return ranks.map(() => 0);
-    return ranks.map((rank) => {
-      const { dense, experts } = this.sharing(plan, rank, { kinds, numMicroBatches });
-      const waits = [dense.gradReduce, dense.paramGather, experts?.gradReduce, experts?.paramGather];
-      return waits.reduce((sum, one) => sum + (one?.perMicroBatchSeconds ?? 0), 0);
-    });
+  /** Seconds per micro-batch that a rank waits for shards (ZeRO-2 and 3); zero where states are shared once a step. */
+  private shardWait(plan: Plan, rank: RankContent, kinds: readonly KindCost[], numMicroBatches: number): number {
+    if (plan.sharding.zeroStage < 2) return 0;
+    const { dense, experts } = this.sharing(plan, rank, { kinds, numMicroBatches });
+    const waits = [dense.gradReduce, dense.paramGather, experts?.gradReduce, experts?.paramGather];
+    return waits.reduce((sum, one) => sum + (one?.perMicroBatchSeconds ?? 0), 0);
   }
 
   /** What follows the pipeline, for the rank that holds most parameters. */
@@ -270,10 +272,9 @@ export class StepModel {
       recomputeSeconds: this.recompute(plan, cost),
     }));
     const overhead = hostSeconds(plan, calibration.parameters.layerOverheadSeconds);
-    const recomputedShare = ranks.map(({ layers }) => recomputedShareOf(plan, layers));
     const mtpSeconds = this.mtpSeconds(plan, costs);
-    const shardWaits = this.shardWaits(plan, ranks, kinds, numMicroBatches);
-    const rankSeconds = this.rankSeconds(ranks, costs, { kinds, overhead, mtpSeconds, recomputedShare, shardWaits });
+    const perRank = this.rankCosts(plan, ranks, costs, { kinds, overhead, mtpSeconds, numMicroBatches });
+    const rankSeconds = perRank(({ seconds }) => seconds);
     const send = this.send(plan);
     const schedule = scheduleOf(plan);
     const pipeline = schedule.seconds(pipelineShape(plan, numMicroBatches), {
@@ -292,8 +293,8 @@ export class StepModel {
       embedding: costs.embedding,
       head: costs.head,
       mtpSeconds,
-      recomputedShare,
-      shardWaits,
+      recomputedShare: perRank(({ recomputedShare }) => recomputedShare),
+      shardWaits: perRank(({ shardWait }) => shardWait),
       layerOverheadSeconds: overhead,
       pipeline,
       sendSeconds: send.seconds,
@@ -308,8 +309,13 @@ interface RankCosts {
   kinds: readonly KindCost[];
   overhead: number;
   mtpSeconds: number;
-  recomputedShare: readonly number[];
-  shardWaits: readonly number[];
+  numMicroBatches: number;
+}
+
+interface RankCost {
+  seconds: number;
+  shardWait: number;
+  recomputedShare: number;
 }
 
 /** Host time of one layer and micro-batch between its kernels: a graph starts them all at once, recomputation repeats a third. */

@@ -8,14 +8,29 @@
  */
 import type { LayerKind, Model, Plan } from '../../schema/index.ts';
 import { stackOf } from '../../layer-stack.ts';
+import { forEach } from '../remember.ts';
 import { partCoreFlops, partLinearFlops } from './parts/index.ts';
 
 export const FLOPS_CONVENTION =
   'MFU counts forward and backward matmuls once, attention over the full square, the head, no recomputation ' +
   '(Korthikanti et al. 2022 eq. 7); HFU adds recomputation; both against the dense peak of the compute precision.';
 
-/** Forward FLOPs per token of all layers: linear maps, and what depends on the sequence. */
-export function layersFlops(model: Model, seqLen: number): { linear: number; core: number } {
+interface LayersFlops {
+  linear: number;
+  core: number;
+}
+
+const layersBySeqLen = forEach<Model, Map<number, LayersFlops>>(() => new Map());
+
+/** Forward FLOPs per token of all layers: linear maps, and what depends on the sequence. Remembered. */
+export function layersFlops(model: Model, seqLen: number): LayersFlops {
+  const known = layersBySeqLen(model);
+  let found = known.get(seqLen);
+  if (found === undefined) known.set(seqLen, (found = sumOfLayers(model, seqLen)));
+  return found;
+}
+
+function sumOfLayers(model: Model, seqLen: number): LayersFlops {
   const { kinds, order } = stackOf(model);
   const linear = kinds.map((kind) => partLinearFlops(kind, model));
   const core = kinds.map((kind) => partCoreFlops(kind, model, seqLen));

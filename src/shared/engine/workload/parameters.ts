@@ -5,6 +5,7 @@
  * layer part stand with it in parts/.
  */
 import type { LayerKind, Model } from '../../schema/index.ts';
+import { forEach } from '../remember.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { partParameters, type PartParameters } from './parts/index.ts';
 
@@ -20,24 +21,20 @@ export function layerParameters(model: Model, kind: LayerKind): PartParameters {
   return { ...parts, replicated: parts.replicated + kind.norms * normSize(model) + kind.otherParameters };
 }
 
-const byModel = new WeakMap<Model, PartParameters[]>();
-
 /** Parameters of one layer of each kind of the model's stack. */
-export function kindParameters(model: Model): PartParameters[] {
-  const known = byModel.get(model);
-  if (known !== undefined) return known;
-  const list = stackOf(model).kinds.map((kind) => layerParameters(model, kind));
-  byModel.set(model, list);
-  return list;
-}
+export const kindParameters = forEach((model: Model): PartParameters[] =>
+  stackOf(model).kinds.map((kind) => layerParameters(model, kind)),
+);
 
-/** Parameters outside the layers. `head` is 0 for tied embeddings. */
-export function outerParameters(model: Model): {
+interface OuterParameters {
   embedding: number;
   positions: number;
   head: number;
   finalNorm: number;
-} {
+}
+
+/** Parameters outside the layers. `head` is 0 for tied embeddings. */
+export const outerParameters = forEach((model: Model): OuterParameters => {
   const width = model.embeddingSize ?? model.hiddenSize;
   const projections = width === model.hiddenSize ? 0 : width * model.hiddenSize;
   return {
@@ -46,7 +43,7 @@ export function outerParameters(model: Model): {
     head: (model.tiedEmbeddings ? 0 : model.vocabSize * width) + projections + (model.headBias ? model.vocabSize : 0),
     finalNorm: model.finalNorm ? normSize(model) : 0,
   };
-}
+});
 
 function outside(model: Model): number {
   const outer = outerParameters(model);
