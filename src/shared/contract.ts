@@ -75,6 +75,25 @@ export const previewSchema = z.strictObject({
   daysAtPeak: z.number().nullable(),
   costPerHour: z.number().nullable(),
   currency: z.string().nullable(),
+  /** The layers in order, as indices of their kinds. */
+  layers: z.strictObject({
+    kinds: z.array(
+      z.strictObject({
+        name: z.string(),
+        /** In plain words; `none` where the layer has no such part. */
+        mixer: z.string(),
+        ffn: z.string(),
+        count: z.int(),
+        parameters: z.number(),
+        activeParameters: z.number(),
+      }),
+    ),
+    order: z.array(z.int()),
+    mtpLayers: z.int(),
+  }),
+  tokensPerParameter: z.number().nullable(),
+  computeOptimalTokens: z.number(),
+  assumed: z.array(z.string()),
 });
 export type Preview = z.infer<typeof previewSchema>;
 

@@ -77,8 +77,10 @@ export function formatBandwidth(bytesPerSecond: number): string {
 /** A plain count in the field's short form: 405B, 1.01T, 15.6T, 3,072 below a million. */
 export function formatCount(count: number, digits = 3): string {
   if (Math.abs(count) < 1e6) return formatNumber(count, Math.max(digits, 6));
-  const scale = countScales.find((s) => Math.abs(count) >= s.factor) ?? { factor: 1, unit: '' };
-  return `${formatNumber(count / scale.factor, digits)}${scale.unit}`;
+  // 999.9M reads 1B, not 1,000M
+  const rounded = Number(count.toPrecision(digits));
+  const scale = countScales.find((s) => Math.abs(rounded) >= s.factor) ?? { factor: 1, unit: '' };
+  return `${formatNumber(rounded / scale.factor, digits)}${scale.unit}`;
 }
 
 /** FLOP/s in TFLOP/s, PFLOP/s or EFLOP/s. */

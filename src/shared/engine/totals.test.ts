@@ -6,6 +6,7 @@ import { evaluatePlan } from './evaluate.ts';
 import { completePlan } from './plan.ts';
 import { runTotals, verdictOf } from './summary.ts';
 import { caseArbitrary } from './testing/arbitraries.ts';
+import { modelOf } from './testing/catalog.ts';
 import { exampleProblem, problemOf } from './testing/problems.ts';
 import { problemTotals } from './totals.ts';
 
@@ -102,4 +103,23 @@ describe('statistics', () => {
     expect(summary.p90Ape).toBeCloseTo(0.28, 12);
     expect(summarizeErrors([])).toEqual({ count: 0, mape: null, medianApe: null, p90Ape: null, bias: null });
   });
+});
+
+test('layers are told by kind, in words, and add up to the model without its ends', () => {
+  const { layers, parameters, tokensPerParameter, computeOptimalTokens, activeParameters } = problemTotals(
+    problemOf({ model: modelOf('deepseek-v3'), tokens: 14.8e12, numAccelerators: 2048, accelerator: 'h800-80gb-sxm' }),
+  );
+  expect(layers.kinds.map(({ count }) => count)).toEqual([3, 58]);
+  expect(layers.order).toHaveLength(61);
+  expect(layers.mtpLayers).toBe(1);
+  expect(layers.kinds[1]).toMatchObject({
+    mixer: 'latent attention, 128 heads over a latent of 512',
+    ffn: '256 experts of 2,048, 8 per token, shared ones of 2,048',
+  });
+  const inLayers = layers.kinds.reduce((sum, kind) => sum + kind.count * kind.parameters, 0);
+  expect(parameters - inLayers).toBe(2 * 129_280 * 7168 + 7168); // embedding, head, final norm
+  expect(tokensPerParameter).toBeCloseTo(14.8e12 / activeParameters, 9);
+  // Hoffmann et al. 2022 table 3: 10 B want 205 B tokens, 67 B want 1.5 T
+  expect(computeOptimalTokens).toBeGreaterThan(205e9);
+  expect(computeOptimalTokens).toBeLessThan(1.5e12);
 });

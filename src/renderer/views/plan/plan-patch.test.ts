@@ -23,6 +23,11 @@ describe('patched', () => {
     expect(next).not.toHaveProperty('layout');
     expect(patched(plan, { 'recompute.mode': 'full' }).recompute).toEqual({ mode: 'full' });
   });
+  test('modules are a list in the plan and one text in the address', () => {
+    const patch = parsePatch('recompute.modules=norms+mlp');
+    expect(patched(plan, patch).recompute?.modules).toEqual(['norms', 'mlp']);
+    expect(parsePatch(patchText(patch))).toEqual(patch);
+  });
   test('sequence parallelism follows where tensor parallelism begins or ends', () => {
     expect(patched(plan, { tp: 1 })).not.toHaveProperty('sequenceParallel');
     expect(patched(plan, { tp: 4 }).sequenceParallel).toBe(true);

@@ -42,9 +42,19 @@ function without(tree: Tree, path: string): Tree {
   if (rest.length === 0 || typeof child !== 'object' || child === null) return omit(tree, key);
   return { ...tree, [key]: without(child as Tree, rest.join('.')) };
 }
+/** An address holds text only: `null`, and modules as `norms+mlp`. */
+function valueOf(key: string, value: PatchValue): unknown {
+  if (value === 'null') return null;
+  return key === 'modules'
+    ? String(value)
+        .split('+')
+        .filter((name) => name !== '')
+    : value;
+}
+
 function put(tree: Tree, path: string, value: PatchValue): Tree {
   const [key = '', ...rest] = path.split('.');
-  if (rest.length === 0) return { ...tree, [key]: value === 'null' ? null : value }; // an address holds text only
+  if (rest.length === 0) return { ...tree, [key]: valueOf(key, value) };
   const child = tree[key];
   return {
     ...tree,

@@ -7,8 +7,20 @@ export const jobGroups: readonly FieldGroup[] = [
   {
     title: 'Batch and length',
     fields: [
-      { path: 'job.globalBatchSize', kind: 'count', label: 'Global batch', unit: 'sequences' },
-      { path: 'job.seqLen', kind: 'count', label: 'Sequence length', unit: 'tokens' },
+      {
+        path: 'job.globalBatchSize',
+        kind: 'count',
+        label: 'Global batch',
+        unit: 'sequences',
+        help: 'Per step, over all accelerators.',
+      },
+      {
+        path: 'job.seqLen',
+        kind: 'count',
+        label: 'Sequence length',
+        unit: 'tokens',
+        help: 'Activations grow with it; attention with its square.',
+      },
       {
         path: 'job.tokens',
         kind: 'count',
@@ -31,24 +43,28 @@ export const jobGroups: readonly FieldGroup[] = [
         path: 'job.precision.compute',
         kind: 'choice',
         label: 'Matrix multiplications',
-        choices: choices(['bf16', 'BF16'], ['fp16', 'FP16'], ['fp8', 'FP8 (later)'], ['fp32', 'FP32 (later)']),
+        help: 'BF16 is the safe choice. FP8 is up to twice as fast on parts that have it, and needs scaling of its inputs.',
+        choices: choices(['bf16', 'BF16'], ['fp16', 'FP16'], ['fp8', 'FP8'], ['fp32', 'FP32 (later)']),
       },
       {
         path: 'job.precision.weights',
         kind: 'choice',
         label: 'Weights',
+        help: 'The copy that matmuls read. FSDP keeps FP32 weights and casts what it gathers.',
         choices: choices(['bf16', 'BF16'], ['fp16', 'FP16'], ['fp32', 'FP32']),
       },
       {
         path: 'job.precision.gradients',
         kind: 'choice',
         label: 'Gradients',
+        help: 'What is summed over micro-batches and ranks. FP32 is more exact, 16 bits halve memory and traffic.',
         choices: choices(['fp32', 'FP32'], ['bf16', 'BF16'], ['fp16', 'FP16']),
       },
       {
         path: 'job.precision.optimizer',
         kind: 'choice',
         label: 'Optimizer',
+        help: 'Adam with FP32 states takes 12 bytes per parameter, the largest part of a model’s memory before sharding.',
         choices: choices(
           ['adam-fp32', 'Adam, FP32 states'],
           ['adam-bf16', 'Adam, BF16 moments'],

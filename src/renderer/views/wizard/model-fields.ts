@@ -13,6 +13,12 @@ export const modelGroups: readonly FieldGroup[] = [
         label: 'Feed-forward size',
         help: 'Inner width of the MLP; one branch of it when gated.',
       },
+      {
+        path: 'model.mtpLayers',
+        kind: 'count',
+        label: 'Prediction layers',
+        help: 'Multi-token prediction: each guesses one further token in training. Most models have none.',
+      },
       { path: 'model.vocabSize', kind: 'count', label: 'Vocabulary', unit: 'tokens', help: 'Before padding.' },
     ],
   },
@@ -27,6 +33,14 @@ export const modelGroups: readonly FieldGroup[] = [
         help: 'Fewer than query heads means grouped-query attention.',
       },
       { path: 'model.headDim', kind: 'count', label: 'Head size' },
+      {
+        path: 'model.slidingWindow',
+        kind: 'count',
+        nullable: true,
+        label: 'Sliding window',
+        unit: 'tokens',
+        help: 'How far back a query sees, in every layer; empty: to the start.',
+      },
       {
         path: 'model.maxPositions',
         kind: 'count',
@@ -143,20 +157,6 @@ export const modelGroups: readonly FieldGroup[] = [
       { path: 'model.qkvBias', kind: 'toggle', label: 'Bias in attention projections' },
       { path: 'model.ffnBias', kind: 'toggle', label: 'Bias in the feed-forward part' },
       { path: 'model.qkNorm', kind: 'toggle', label: 'Norm on queries and keys' },
-      {
-        path: 'model.slidingWindow',
-        kind: 'count',
-        nullable: true,
-        label: 'Sliding window',
-        unit: 'tokens',
-        help: 'How far back a query sees, in every layer; empty for all.',
-      },
-      {
-        path: 'model.mtpLayers',
-        kind: 'count',
-        label: 'Multi-token prediction layers',
-        help: 'Each predicts one further token during training.',
-      },
       {
         path: 'model.embeddingSize',
         kind: 'count',

@@ -4,7 +4,7 @@ import type { Figure, LayerKind, Model } from '../../../schema/index.ts';
 import { recomputedShareOf } from '../../step/index.ts';
 import { headFlops, mtpFlops, recomputedFlops } from '../../workload/flops.ts';
 import { activeParameters, kindParameters, outerParameters } from '../../workload/parameters.ts';
-import { partCoreFlops, partLinearFlops, partParameters } from '../../workload/parts/index.ts';
+import { partCoreFlops, partLinearFlops, partParameters, partWords } from '../../workload/parts/index.ts';
 import { figure, input, part, type FigureContext, type FigureKinds } from './types.ts';
 
 const none = { type: 'none' } as const;
@@ -32,6 +32,7 @@ function kindFigure(model: Model, one: ReturnType<typeof countedKinds>[number]):
   const mixer = sizeOf({ ...kind, ffn: none }, model);
   const ffn = sizeOf({ ...kind, mixer: none }, model);
   const rest = each - mixer - ffn;
+  const words = partWords(kind);
   const piece = (label: string, size: number) =>
     part({
       label,
@@ -47,8 +48,8 @@ function kindFigure(model: Model, one: ReturnType<typeof countedKinds>[number]):
     unit: '',
     source: SOURCE,
     children: [
-      piece(`Mixer (${kind.mixer.type})`, mixer),
-      piece(`Feed-forward part (${kind.ffn.type})`, ffn),
+      piece(`Mixes tokens: ${words.mixer}`, mixer),
+      piece(`Then: ${words.ffn}`, ffn),
       piece('Norms and others', rest),
     ].filter(({ value }) => value !== 0),
   });

@@ -15,6 +15,7 @@ import {
   type Operator,
 } from '../operators.ts';
 import type { ActivationTensor, ModelShape, Part, PartParameters, TensorContext } from './types.ts';
+import { inDigits } from './words.ts';
 
 type Attention = MixerOf<'attention'>;
 
@@ -140,6 +141,10 @@ export const attention: Part<Attention> = {
   coreFlops,
   operators,
   tensors,
+  words: ({ numHeads, numKvHeads, headDim, window }) => {
+    const heads = numKvHeads === numHeads ? `${numHeads} heads` : `${numHeads} query and ${numKvHeads} key/value heads`;
+    return `${window === null ? 'attention' : `attention over a window of ${inDigits(window)}`}, ${heads} of ${headDim}`;
+  },
   splitSizes: ({ numHeads, numKvHeads }) => [
     { over: 'tp', size: numHeads, what: `${numHeads} attention heads`, rule: 'heads-divide-tp' },
     { over: 'tp', size: numKvHeads, what: `${numKvHeads} key/value heads`, rule: 'kv-heads-divide-tp' },

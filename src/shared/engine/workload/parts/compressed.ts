@@ -13,6 +13,7 @@ import { coreAttentionOperators, scoreTensors } from '../core-attention.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import type { ActivationTensor, ModelShape, Part, TensorContext } from './types.ts';
+import { inDigits } from './words.ts';
 
 type Compressed = MixerOf<'compressed'>;
 
@@ -130,6 +131,8 @@ export const compressed: Part<Compressed> = {
   coreFlops,
   operators,
   tensors,
+  words: ({ numHeads, window, ratio }) =>
+    `attention over a window of ${inDigits(window)}${ratio === null ? '' : ` and 1/${ratio} of the rest`}, ${numHeads} heads`,
   splitSizes: ({ numHeads, outputGroups }) => [
     { over: 'tp', size: numHeads, what: `${numHeads} attention heads`, rule: 'heads-divide-tp' },
     { over: 'tp', size: outputGroups, what: `${outputGroups} output groups`, rule: 'groups-divide-tp' },

@@ -13,6 +13,7 @@ import {
   type Operator,
 } from '../operators.ts';
 import type { Part } from './types.ts';
+import { inDigits } from './words.ts';
 
 type Dense = FfnOf<'dense'>;
 
@@ -82,5 +83,6 @@ export const denseFfn: Part<Dense> = {
       { label: 'Activation', bytesPerToken: (inputBytes * spec.width) / plan.tp, modules: ['mlp'], source },
     ];
   },
+  words: ({ width, gated }) => `${gated ? 'gated ' : ''}feed-forward of ${inDigits(width)}`,
   splitSizes: ({ width }) => [{ over: 'tp', size: width, what: `the FFN width ${width}`, rule: 'ffn-divides-tp' }],
 };

@@ -38,6 +38,7 @@ export const gatedDelta: Part<GatedDelta> = {
   coreFlops: (spec) => layerOf(spec).scanFlops,
   operators: (spec, context) => recurrentOperators(layerOf(spec), context),
   tensors: (spec, context) => recurrentTensors(layerOf(spec), context),
+  words: ({ numKeyHeads, numValueHeads }) => `gated delta rule, ${numKeyHeads} key and ${numValueHeads} value heads`,
   splitSizes: ({ numKeyHeads, numValueHeads }) => [
     { over: 'tp', size: numKeyHeads, what: `${numKeyHeads} key heads`, rule: 'heads-divide-tp' },
     { over: 'tp', size: numValueHeads, what: `${numValueHeads} value heads`, rule: 'heads-divide-tp' },

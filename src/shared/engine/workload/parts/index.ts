@@ -79,6 +79,11 @@ export function partTensors({ mixer, ffn }: LayerKind, context: TensorContext): 
   return [...mixerPart(mixer).tensors(mixer, context), ...ffnPart(ffn).tensors(ffn, context)];
 }
 
+/** Both parts in a few plain words. */
+export function partWords({ mixer, ffn }: LayerKind): { mixer: string; ffn: string } {
+  return { mixer: mixerPart(mixer).words(mixer), ffn: ffnPart(ffn).words(ffn) };
+}
+
 /** Sizes that degrees must divide. */
 export function splitSizes({ mixer, ffn }: LayerKind): SplitSize[] {
   return [...mixerPart(mixer).splitSizes(mixer), ...ffnPart(ffn).splitSizes(ffn)];

@@ -42,6 +42,7 @@ export const kimiDelta: Part<KimiDelta> = {
   coreFlops: (spec) => layerOf(spec).scanFlops,
   operators: (spec, context) => recurrentOperators(layerOf(spec), context),
   tensors: (spec, context) => recurrentTensors(layerOf(spec), context),
+  words: ({ numHeads }) => `Kimi delta attention, ${numHeads} heads`,
   splitSizes: ({ numHeads }) => [
     { over: 'tp', size: numHeads, what: `${numHeads} delta attention heads`, rule: 'heads-divide-tp' },
   ],

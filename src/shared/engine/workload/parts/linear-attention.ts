@@ -30,6 +30,7 @@ export const linearAttention: Part<LinearAttention> = {
   coreFlops: (spec) => layerOf(spec).scanFlops,
   operators: (spec, context) => recurrentOperators(layerOf(spec), context),
   tensors: (spec, context) => recurrentTensors(layerOf(spec), context),
+  words: ({ numHeads, headDim }) => `linear attention, ${numHeads} heads of ${headDim}`,
   splitSizes: ({ numHeads }) => [
     { over: 'tp', size: numHeads, what: `${numHeads} attention heads`, rule: 'heads-divide-tp' },
   ],

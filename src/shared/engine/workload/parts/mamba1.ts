@@ -7,6 +7,7 @@
 import type { MixerOf } from '../../../schema/index.ts';
 import { recurrentOperators, recurrentTensors, type Recurrent } from './recurrent.ts';
 import type { Part } from './types.ts';
+import { inDigits } from './words.ts';
 
 type Mamba1 = MixerOf<'mamba1'>;
 
@@ -44,6 +45,7 @@ export const mamba1: Part<Mamba1> = {
   coreFlops: (spec) => layerOf(spec).scanFlops,
   operators: (spec, context) => recurrentOperators(layerOf(spec), context),
   tensors: (spec, context) => recurrentTensors(layerOf(spec), context),
+  words: ({ innerSize, stateSize }) => `Mamba of ${inDigits(innerSize)} channels, a state of ${stateSize} each`,
   splitSizes: ({ innerSize }) => [
     { over: 'tp', size: innerSize, what: `the Mamba width ${innerSize}`, rule: 'ffn-divides-tp' },
   ],

@@ -43,6 +43,7 @@ export const mamba2: Part<Mamba2> = {
   coreFlops: (spec) => layerOf(spec).scanFlops,
   operators: (spec, context) => recurrentOperators(layerOf(spec), context),
   tensors: (spec, context) => recurrentTensors(layerOf(spec), context),
+  words: ({ numHeads, stateSize }) => `Mamba-2, ${numHeads} heads with a state of ${stateSize}`,
   splitSizes: ({ numHeads, numGroups }) => [
     { over: 'tp', size: numHeads, what: `${numHeads} Mamba heads`, rule: 'heads-divide-tp' },
     { over: 'tp', size: numGroups, what: `${numGroups} Mamba groups`, rule: 'groups-divide-tp' },

@@ -11,6 +11,7 @@ import { coreAttentionOperators, outputBytes, scoreTensors } from '../core-atten
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import type { ActivationTensor, ModelShape, Part, PartParameters } from './types.ts';
+import { inDigits } from './words.ts';
 
 type Mla = MixerOf<'mla'>;
 
@@ -120,6 +121,9 @@ export const mla: Part<Mla> = {
   coreFlops,
   operators,
   tensors,
+  words: ({ numHeads, kvLoraRank, indexer }) =>
+    `latent attention, ${numHeads} heads over a latent of ${kvLoraRank}` +
+    (indexer === null ? '' : `, the ${inDigits(indexer.topK)} best keys`),
   splitSizes: ({ numHeads }) => [
     { over: 'tp', size: numHeads, what: `${numHeads} attention heads`, rule: 'heads-divide-tp' },
   ],

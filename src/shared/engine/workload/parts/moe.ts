@@ -13,6 +13,7 @@ import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../
 import type { LayerContext, Operator } from '../operators.ts';
 import { numMatrices } from './dense-ffn.ts';
 import type { ModelShape, Part, PartParameters } from './types.ts';
+import { inDigits } from './words.ts';
 
 type Moe = FfnOf<'moe'>;
 
@@ -258,6 +259,9 @@ export const moe: Part<Moe> = {
       },
     ];
   },
+  words: ({ numExperts, expertsPerToken, expertWidth, sharedWidth }) =>
+    `${numExperts} experts of ${inDigits(expertWidth)}, ${expertsPerToken} per token` +
+    (sharedWidth === 0 ? '' : `, shared ones of ${inDigits(sharedWidth)}`),
   splitSizes: ({ numExperts, expertWidth, sharedWidth }) => [
     { over: 'ep', size: numExperts, what: `${numExperts} experts`, rule: 'experts-divide-ep' },
     { over: 'etp', size: expertWidth, what: `the expert width ${expertWidth}`, rule: 'expert-width-divides-etp' },

@@ -7,5 +7,6 @@ export const none: Part<{ type: 'none' }> = {
   coreFlops: () => 0,
   operators: () => [],
   tensors: () => [],
+  words: () => 'none',
   splitSizes: () => [],
 };

@@ -32,5 +32,6 @@ export const shortConv: Part<ShortConv> = {
   coreFlops: (spec, model) => layerOf(spec, model).scanFlops,
   operators: (spec, context) => recurrentOperators(layerOf(spec, context.model), context),
   tensors: (spec, context) => recurrentTensors(layerOf(spec, context.model), context),
+  words: ({ kernel }) => `gated convolution over ${kernel} tokens`,
   splitSizes: () => [],
 };

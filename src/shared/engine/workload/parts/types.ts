@@ -59,6 +59,8 @@ export interface Part<Spec> {
   /** Kernels and collectives of one micro-batch on one rank. */
   operators(spec: Spec, context: LayerContext): Operator[];
   tensors(spec: Spec, context: TensorContext): ActivationTensor[];
+  /** What it is in a few plain words, with its sizes: "attention, 32 query and 8 key/value heads of 128". */
+  words(spec: Spec): string;
   splitSizes(spec: Spec): SplitSize[];
 }
 
