@@ -34,6 +34,17 @@ const gpt22B = {
   positions: 'learned',
   biases: true,
 };
+const mpt1B = {
+  kind: 'gpt_dense',
+  num_hidden_layers: 24,
+  hidden_size: 2048,
+  num_attention_heads: 16,
+  num_key_value_heads: 16,
+  intermediate_size: 8192,
+  vocab_size: 50_368,
+  seq_len: 2048,
+  positions: 'learned',
+};
 const korthikanti = (id: string, sp: boolean, recompute: string, kind: string) =>
   row(id, 'arXiv:2205.05198 fig. 1', 'megatron-lm', {
     purpose: 'memory',
@@ -47,10 +58,29 @@ const korthikanti = (id: string, sp: boolean, recompute: string, kind: string) =
     outcome: { kind },
   });
 
+const llama70BOn32 = (id: string, vpp: number, note: string | null, kind: string) =>
+  row(id, 'NVIDIA-NeMo/Megatron-Bridge skills/mbridge-perf-memory-tuning', 'megatron-bridge', {
+    mode: 'sft',
+    purpose: 'memory',
+    model: 'llama3-70b',
+    hardware: 'H100-80',
+    gpus: 32,
+    parallel: { tp: 4, pp: 4, vpp, cp: 1, dp: 2, sp: true, zero: 1 },
+    batch: { mbs: 1, gbs: 32, seq: 4096 },
+    precision: 'fp8',
+    recompute: 'none',
+    note,
+    outcome: { kind },
+  });
+
 const file = {
   schema: 'planner-cases/1',
-  hardware: { 'A100-80': { gpu: 'A100 SXM', mem_gb: 80, gpus_per_node: 8, dense_bf16_tflops: 312 }, unspecified: {} },
-  models: { 'kor-22B': gpt22B, 'llama3-70b': { hf_config: 'Meta-Llama-3.1-70B' } },
+  hardware: {
+    'A100-80': { gpu: 'A100 SXM', mem_gb: 80, gpus_per_node: 8, dense_bf16_tflops: 312 },
+    'H100-80': { gpu: 'H100 SXM', mem_gb: 80, gpus_per_node: 8 },
+    unspecified: {},
+  },
+  models: { 'kor-22B': gpt22B, 'mpt-1b': mpt1B, 'llama3-70b': { hf_config: 'Meta-Llama-3.1-70B' } },
   cases: [
     korthikanti('kor-22B-mem-none', false, 'none', 'oom'),
     korthikanti('kor-22B-mem-seqsel', true, 'selective(core attention)', 'fits'),
@@ -113,6 +143,39 @@ const file = {
       model_overrides: { nominal_params: 30e9 },
       outcome: { kind: 'oom', measured_gb: 55.8 },
     }),
+    // interleaved, and the allocator's setting is not stated: ran out with 58.8 GB of tensors, ran with expandable segments
+    llama70BOn32('gaps', 5, null, 'oom'),
+    llama70BOn32('no-gaps', 5, 'expandable segments enabled', 'fits'),
+    row('no-model', 'modelscope/ms-swift#8084', 'megatron-core', {
+      mode: 'sft',
+      purpose: 'memory',
+      hardware: 'A100-80',
+      gpus: 8,
+      parallel: { tp: 4, ep: 8 },
+      outcome: { kind: 'oom' },
+    }),
+    row('paged', 'pytorch/torchtune#987', 'torchtune', {
+      mode: 'sft',
+      purpose: 'memory',
+      model: 'llama3-70b',
+      hardware: 'A100-80',
+      gpus: 8,
+      parallel: { fsdp: 8 },
+      offload: 'paged 8-bit AdamW',
+      outcome: { kind: 'fits', measured_gb: 51 },
+    }),
+    // Composer's benchmarks: FSDP, no recomputation, flash-attn's cross-entropy
+    row('mpt-1b', 'mosaicml/llm-foundry scripts/train/benchmarking/README.md', 'llm-foundry/composer (FSDP)', {
+      purpose: 'throughput',
+      model: 'mpt-1b',
+      hardware: 'H100-80',
+      gpus: 16,
+      parallel: { fsdp: 16, dp: 16, zero: 3 },
+      batch: { mbs: 20, gbs: 320, seq: 2048 },
+      precision: 'amp_bf16',
+      recompute: 'none',
+      outcome: { kind: 'fits' },
+    }),
     row('logits', 'arithmetic', 'megatron-core', {
       purpose: 'memory',
       gpus: 1,
@@ -173,6 +236,11 @@ describe('cases', () => {
     ['batch-1000', 'rejected', /984 and 1008 do/],
     ['host', 'host_oom', /27 B × 32\.8 B parameters .* = 886 GB per node of 744 GB/],
     ['start-up', 'oom', /states alone need .* whole model before sharding it needs 55\.9 GiB/],
+    ['gaps', 'depends', /gaps between blocks .* does not state the allocator’s setting/],
+    ['no-gaps', 'fits', /GiB usable/],
+    ['no-model', 'depends', /whether it fits hangs on its model/],
+    ['paged', 'depends', /micro-batch/],
+    ['mpt-1b', 'fits', /GiB usable/],
     ['logits', 'computed', /4\.637 GiB of fp32 logits/],
     ['kor-22B-mem-none', 'oom', /GiB too much/],
   ])('%s: %s', async (id, predicted, reason) => {
@@ -186,7 +254,7 @@ describe('cases', () => {
   test('prints a table and a sentence, and answers 0 where all are right', async () => {
     const { out, exitCode, err } = await trainyard(['cases', at('cases.json')], 100);
     expect([exitCode, err]).toEqual([0, '']);
-    expect(out).toMatch(/14 of 14 cases judged right\.\nBy kind: .*rejected 6\/6/);
+    expect(out).toMatch(/19 of 19 cases judged right\.\nBy kind: .*rejected 6\/6/);
     expect(out).toMatch(/^heads-52 +rejected +rejected +yes/m);
   });
 

@@ -6,7 +6,7 @@ import { describePlan } from '../services/answers.ts';
 import { openPlan, openScenario, type OpenedScenario } from '../services/sources.ts';
 import { withPlanner, type ExitCode } from './common.ts';
 import { bold, printAssumed, printJson, printWarnings, type Terminal } from './terminal.ts';
-import { describeEstimate, formatMemory, formatWaterfall, shellPlan } from './text/plans.ts';
+import { describeEstimate, formatMemory, formatMoments, formatWaterfall, shellPlan } from './text/plans.ts';
 import { formatTable } from './text/table.ts';
 
 export interface EvaluateOptions {
@@ -73,6 +73,7 @@ function print(terminal: Terminal, answer: Answer): void {
   terminal.out(`${describeEstimate(estimate)}.\n`);
   terminal.out(`\nWhere a step goes:\n${formatWaterfall(estimate, width)}`);
   terminal.out(`\n${formatMemory(estimate, width)}`);
+  terminal.out(`\n${formatMoments(estimate)}`);
   printFixes(terminal, evaluation);
 }
 

@@ -4,7 +4,7 @@ import { meteredBytes } from './allocator.ts';
 import { communicationsOf } from './explain/communication.ts';
 import { memoryParts, timeParts } from './explain/parts.ts';
 import { waterfallOf } from './explain/waterfall.ts';
-import { fullestStage, hostBytesPerNode, hostHolds, memoryByStage } from './memory/index.ts';
+import { fullestStage, hostBytesPerNode, hostHolds, memoryByStage, memoryMoments } from './memory/index.ts';
 import { completePlan } from './plan.ts';
 import type { Problem } from './problem.ts';
 import { firstBrokenRule, violationsOf } from './rules/index.ts';
@@ -78,6 +78,7 @@ export function estimateOf(problem: Problem, plan: Plan, figures: PlanFigures): 
     reservedMemoryBytes: allocator.reserved,
     hostBytesPerNode: hostBytesPerNode(problem, plan),
     hostMemoryBytes: problem.host.memoryBytes,
+    memoryMoments: memoryMoments(problem, plan),
     days: summary.days,
     cost: summary.cost,
     currency: problem.price?.currency ?? null,

@@ -33,7 +33,8 @@ export function frameworkDefaults(
         zeroStage: 3,
         reshardAfterForward: pp === 1,
         sequenceParallel: tp > 1,
-        fusedCrossEntropy: false,
+        // llm-foundry's models take flash-attn's kernel unless told otherwise (mpt/modeling_mpt.py, loss_fn)
+        fusedCrossEntropy: framework.stack === 'llm-foundry',
         etp: 1,
         layout: spread,
       };

@@ -2,7 +2,7 @@
  * The planning problem in SI units: the one form in which the engine sees a scenario. Plain data, so that it can be
  * cloned into a worker.
  */
-import type { Accelerator, Constraints, Model, PlanInput, Scenario } from '../schema/index.ts';
+import type { Accelerator, Constraints, Model, PlanInput, Scenario, StackName } from '../schema/index.ts';
 import { calibrationFor, type Calibration, type CalibrationSet } from './calibration/index.ts';
 import type { Context } from './calibration/effects.ts';
 import type { RuleFamily } from './family.ts';
@@ -44,6 +44,8 @@ export interface Workload {
 export interface Framework {
   family: RuleFamily;
   version: string | null;
+  /** The product on top of the family; null = the family's own. */
+  stack: StackName | null;
 }
 
 export interface Problem {

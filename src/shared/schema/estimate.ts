@@ -54,6 +54,22 @@ export const stageMemorySchema = z.strictObject({
 });
 export type StageMemory = z.infer<typeof stageMemorySchema>;
 
+export const memoryMomentIds = ['loading', 'training', 'update', 'saving'] as const;
+export type MemoryMomentId = (typeof memoryMomentIds)[number];
+
+/** What the fullest stage holds at a moment of the run, on its device and on its node's host; each sums its parts. */
+export const memoryMomentSchema = z.strictObject({
+  id: z.enum(memoryMomentIds),
+  label: z.string(),
+  /** The stage that holds most at this moment, 0-based. */
+  stageIndex: z.int(),
+  bytes: z.number(),
+  parts: z.array(memoryPartSchema),
+  hostBytesPerNode: z.number(),
+  hostParts: z.array(memoryPartSchema),
+});
+export type MemoryMoment = z.infer<typeof memoryMomentSchema>;
+
 /**
  * Steps of the waterfall from the ideal (model FLOPs at the dense peak) to the step time; `seconds` add up to
  * stepSeconds exactly. `kind` says how to draw it.
@@ -112,6 +128,8 @@ export const estimateSchema = z.strictObject({
   /** What the neediest node offloads to its host, and what that has; null = unknown. */
   hostBytesPerNode: z.number(),
   hostMemoryBytes: z.number().nullable(),
+  /** When memory peaks, in the order of a run; the peak is the largest of their bytes. */
+  memoryMoments: z.array(memoryMomentSchema),
   /** Whole run; null where the job states no tokens (days) or the cluster no price (cost). */
   days: z.number().nullable(),
   cost: z.number().nullable(),

@@ -106,6 +106,17 @@ export function formatMemory({ peakMemoryBytesByStage, usableMemoryBytes }: Esti
   return heading + formatBars(bars, width, usableMemoryBytes);
 }
 
+/** When memory peaks: the moments of a run with what the fullest stage holds, and its node's host where it holds anything. */
+export function formatMoments({ memoryMoments, hostMemoryBytes }: Estimate): string {
+  const width = Math.max(...memoryMoments.map(({ label }) => label.length));
+  const ofHost = hostMemoryBytes === null ? '' : ` of ${formatBytes(hostMemoryBytes)}`;
+  const lines = memoryMoments.map(({ label, bytes, hostBytesPerNode }) => {
+    const host = hostBytesPerNode > 0 ? `, host ${formatBytes(hostBytesPerNode)}${ofHost} per node` : '';
+    return `  ${label.padEnd(width)}  ${formatBytes(bytes)}${host}\n`;
+  });
+  return `When memory peaks (the largest counts):\n${lines.join('')}`;
+}
+
 /** A plan's arguments as a shell takes them. */
 export function shellPlan(planArguments: string): string {
   return /^[\w=,.-]+$/.test(planArguments) ? `--plan ${planArguments}` : `--plan '${planArguments}'`;

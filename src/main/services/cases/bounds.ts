@@ -105,6 +105,8 @@ export function rangePrediction(prepared: PreparedCase): Prediction {
   if (reading.accelerator !== null && !hasSplit(prepared) && states !== null)
     return splitRange(prepared, states, usable);
   if (reading.accelerator === null || (least === null && most === null)) {
+    if (states === null && reading.accelerator !== null && reading.row.purpose !== 'validity')
+      return { predicted: 'depends', reason: `breaks no rule; whether it fits hangs on its model: ${lacks}` };
     const note = states === null ? '' : `; states need at least ${gib(states)} per rank`;
     return { predicted: 'accepted', reason: `breaks no rule; memory is not judged: ${lacks}${note}` };
   }

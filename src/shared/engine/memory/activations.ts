@@ -19,7 +19,7 @@ export interface LayerActivationBytes {
 
 /** What one layer of a kind keeps for one micro-batch under the plan's recomputation, matmuls in 16 bits. */
 export function layerActivationBytes(model: Model, kind: LayerKind, plan: Plan, seqLen: number): LayerActivationBytes {
-  return activationBytes(kind, { model, plan, seqLen, inputBytes: 2 });
+  return activationBytes(kind, { model, plan, seqLen, inputBytes: 2, keepsScoredRows: false });
 }
 
 function activationBytes(kind: LayerKind, context: TensorContext): LayerActivationBytes {
@@ -61,11 +61,21 @@ interface PerPlan {
 /** What the layers of the plan asked last keep: its stages ask one after the other. */
 let last: PerPlan | null = null;
 
+/** What the tensors of a layer follow from in this problem. */
+export function tensorContext({ model, workload, framework }: Problem, plan: Plan): TensorContext {
+  return {
+    model,
+    plan,
+    seqLen: workload.seqLen,
+    inputBytes: workload.compute === 'fp8' ? 1 : 2,
+    // Megatron-LM weighs inside the experts' activation; torchtitan before or after the experts (models/moe.py)
+    keepsScoredRows: framework.family === 'fsdp',
+  };
+}
+
 function kindBytes(problem: Problem, plan: Plan, index: number, kind: LayerKind): LayerActivationBytes {
   if (last === null || last.problem !== problem || last.plan !== plan) last = { problem, plan, byKind: [] };
-  const { seqLen, compute } = problem.workload;
-  const context = { model: problem.model, plan, seqLen, inputBytes: compute === 'fp8' ? 1 : 2 } as const;
-  return (last.byKind[index] ??= activationBytes(kind, context));
+  return (last.byKind[index] ??= activationBytes(kind, tensorContext(problem, plan)));
 }
 
 /** Activations of a rank's layers for one micro-batch, by kind. */

@@ -1,13 +1,16 @@
 /**
- * Host memory of a node: what its ranks offload to it. Optimizer states on the host bring the gradients that update them;
+ * Host memory of a node: what its ranks offload to it, and the copy of a checkpoint that they stage. Optimizer states on the host bring the gradients that update them;
  * activations are those of the micro-batches in flight. Source: MODEL §3.1 (offload).
  */
-import type { Plan } from '../../schema/index.ts';
+import type { MemoryMomentId, MemoryPart, Plan } from '../../schema/index.ts';
 import { pipelineShape, scheduleOf } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
-import { residentRanksOf } from '../stages.ts';
+import { splitOf } from '../split.ts';
+import { distinctRanks, residentRanksOf } from '../stages.ts';
 import { rankParameters } from '../workload/parameters.ts';
 import { kindActivations } from './activations.ts';
+import { holdingOf, residentRanks } from './holding.ts';
+import type { StageHolding } from './items.ts';
 import { hostStateBytes } from './states.ts';
 
 /** Bytes of host memory that one rank of a stage needs for what is offloaded. */
@@ -31,8 +34,51 @@ export function hostBytesPerNode(problem: Problem, plan: Plan): number {
   return Math.max(...perRank) * Math.min(acceleratorsPerNode, numAccelerators);
 }
 
-/** Whether the host holds what is offloaded to it; true where its memory is not known. */
+/**
+ * Bytes that a rank stages on its host while a checkpoint is written: its share of weights and optimizer states, as far as
+ * they are on the device; data-parallel ranks share the writing. Source: PyTorch distributed/checkpoint/staging.py,
+ * Megatron-LM --ckpt-fully-parallel-save.
+ */
+function stagedBytes({ problem: { workload }, plan, held }: StageHolding): number {
+  const {
+    weightBytesPerParameter: w,
+    optimizerBytesPerParameter: o,
+    outerOptimizerBytesPerParameter: outer,
+  } = workload;
+  const { denseShards, expertShards } = splitOf(plan);
+  const weights = w * (1 - plan.offload.weights);
+  const states = 1 - plan.offload.optimizer;
+  const dense = weights * held.dense + states * (o * (held.dense - held.outer) + outer * held.outer);
+  return dense / denseShards + ((weights + states * o) * held.experts) / expertShards;
+}
+
+const SOURCE = 'docs/MODEL.md §3.10';
+
+/** Host memory of the neediest node at a moment, by what it is; empty where nothing lies there. */
+export function hostPartsPerNode(problem: Problem, plan: Plan, moment: MemoryMomentId): MemoryPart[] {
+  const { acceleratorsPerNode, numAccelerators } = problem.network;
+  const ranks = Math.min(acceleratorsPerNode, numAccelerators);
+  const parts: MemoryPart[] = [];
+  const add = (label: string, bytes: number) => bytes > 0 && parts.push({ label, bytes, source: SOURCE, children: [] });
+  const activations = moment === 'training' ? plan.offload.activations : 0;
+  const optimizer = moment === 'loading' ? 0 : plan.offload.optimizer;
+  const kept = { ...plan, offload: { ...plan.offload, activations, optimizer } };
+  add('What is offloaded', hostBytesPerNode(problem, kept));
+  if (moment === 'saving') {
+    const { contents } = distinctRanks(residentRanks(problem, plan));
+    const staged = contents.map((rank) => stagedBytes(holdingOf(problem, plan, rank)));
+    add('Staged copy of weights and states', Math.max(...staged) * ranks);
+  }
+  return parts;
+}
+
+const HOST_MOMENTS = ['training', 'saving'] as const;
+
+/** Whether the host holds what is offloaded and a checkpoint's copy; true where its memory is not known. */
 export function hostHolds(problem: Problem, plan: Plan): boolean {
   const limit = problem.host.memoryBytes;
-  return limit === null || hostBytesPerNode(problem, plan) <= limit;
+  if (limit === null) return true;
+  return HOST_MOMENTS.every(
+    (moment) => hostPartsPerNode(problem, plan, moment).reduce((sum, { bytes }) => sum + bytes, 0) <= limit,
+  );
 }

@@ -43,8 +43,23 @@ function addGathered(into: MemorySink, { problem, plan, rank, held }: StageHoldi
   into.add('workspace', gradients, 'Gradients of one layer before they are scattered', SOURCE);
 }
 
+/** FSDP reduces gradients in fp32 unless told otherwise. Source: torchtitan models/llama3/parallelize.py, reduce_dtype. */
+const REDUCED_GRADIENT_BYTES = 4;
+
+/**
+ * Whole gradients that FSDP sums over the micro-batches of a pipeline: it reduces them behind the last backward only.
+ * Source: PyTorch distributed/pipelining/stage.py (set_requires_gradient_sync), distributed/fsdp/_fully_shard/_fsdp_param.py
+ * (accumulated unsharded gradients in the type that they are reduced in).
+ */
+function addUnreducedGradients(into: MemorySink, { problem, plan, held }: StageHolding, split: Split): void {
+  const isPipelined = problem.framework.family === 'fsdp' && plan.pp > 1;
+  if (!isPipelined || plan.sharding.zeroStage !== 3 || split.denseShards === 1) return;
+  const bytes = REDUCED_GRADIENT_BYTES * (held.dense + held.experts);
+  into.add('gradients', bytes, 'Whole gradients, summed over the micro-batches', SOURCE);
+}
+
 /** Weights, gradients and optimizer states of the dense parameters, or of the experts. */
-function addStates(
+function addPart(
   into: MemorySink,
   { problem: { workload }, plan }: StageHolding,
   part: { name: string; ranks: string; parameters: number; outer: number; shards: number },
@@ -65,20 +80,35 @@ function addStates(
   into.add('optimizer', onDevice, label(workload.optimizerLabel, o, stateShards), SOURCE);
 }
 
-/** Everything that a rank holds for its parameters. */
-export function addAllStates(into: MemorySink, stage: StageHolding): void {
-  const { held, plan, problem } = stage;
+/** fp8 copies of the weights that the matmuls read: of all, or with ZeRO-3 of the layers that are gathered. */
+function addWeightCopies(into: MemorySink, { problem, plan, rank, held }: StageHolding, split: Split): void {
+  const { weightCopyBytesPerParameter: copies } = problem.workload;
+  if (copies === 0) return;
+  const whole = held.dense + held.experts;
+  const { zeroStage, reshardAfterForward } = plan.sharding;
+  const isGathered = zeroStage === 3 && split.denseShards > 1 && reshardAfterForward;
+  const parameters = isGathered ? Math.min(GATHERED_UNITS * largestUnit(problem, plan, rank), whole) : whole;
+  into.add('weights', copies * parameters, 'fp8 copies of weights for the matmuls', SOURCE);
+}
+
+/** What a rank holds for its parameters all the time: weights, gradients and optimizer states. */
+export function addStates(into: MemorySink, stage: StageHolding): void {
+  const { held, plan } = stage;
   const split = splitOf(plan);
   const dense = { name: '', ranks: 'data-parallel ranks', parameters: held.dense, outer: held.outer };
-  addStates(into, stage, { ...dense, shards: split.denseShards });
+  addPart(into, stage, { ...dense, shards: split.denseShards });
   if (held.experts > 0) {
     const experts = { name: ' of experts', ranks: 'expert-data-parallel ranks', parameters: held.experts, outer: 0 };
-    addStates(into, stage, { ...experts, shards: split.expertShards });
+    addPart(into, stage, { ...experts, shards: split.expertShards });
   }
+}
+
+/** What of the parameters is there only in forward and backward: gathered weights, whole gradients, fp8 copies. */
+export function addGatheredStates(into: MemorySink, stage: StageHolding): void {
+  const split = splitOf(stage.plan);
   addGathered(into, stage, split);
-  const { weightCopyBytesPerParameter: copies } = problem.workload;
-  if (copies > 0)
-    into.add('weights', copies * (held.dense + held.experts), 'fp8 copies of weights for the matmuls', SOURCE);
+  addUnreducedGradients(into, stage, split);
+  addWeightCopies(into, stage, split);
 }
 
 /** Bytes that a rank keeps in host memory. */

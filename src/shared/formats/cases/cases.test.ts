@@ -24,7 +24,12 @@ describe('words of records', () => {
     ['vllm', null, null, 'serving', 'yes'],
     ['jax', null, null, 'other', 'yes'],
   ])('framework %s of %s', (name, source, version, family, followsTp) => {
-    expect(frameworkOf(name, source)).toEqual({ family, version, etpFollowsTp: followsTp !== null });
+    expect(frameworkOf(name, source)).toEqual({
+      family,
+      version,
+      stack: name.startsWith('llm-foundry') ? 'llm-foundry' : null,
+      etpFollowsTp: followsTp !== null,
+    });
   });
 
   test.each<[string | null, object | null]>([
@@ -47,7 +52,7 @@ describe('words of records', () => {
     ['CPU Adam', { optimizer: 1, weights: 0, activations: 0 }],
     ['cpu optimizer+params', { optimizer: 1, weights: 1, activations: 0 }],
     ['optimizer CPU offload 25 %', { optimizer: 0.25, weights: 0, activations: 0 }],
-    ['paged 8-bit AdamW', null],
+    ['paged 8-bit AdamW', { optimizer: 1, weights: 0, activations: 0 }],
     [null, null],
   ])('offload %s', (text, expected) => {
     expect(offloadOf(text)).toEqual(expected);

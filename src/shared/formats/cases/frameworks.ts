@@ -1,5 +1,7 @@
 /** Which family's rules and defaults hold for a framework as records name it. */
 
+import { stackFamilies, type StackName } from '../../schema/index.ts';
+
 /** Families with rules of their own; `serving` for inference engines; `other` where only what holds everywhere is known. */
 export type CaseFamily = 'megatron-lm' | 'fsdp' | 'deepspeed' | 'serving' | 'other';
 
@@ -7,6 +9,8 @@ export interface CaseFramework {
   family: CaseFamily;
   /** Free text as job.framework.version; null = the newest that is modelled. */
   version: string | null;
+  /** The product, where what it holds differs from its family's; null = the family's own. */
+  stack: StackName | null;
   /** An unset expert tensor parallelism is the tensor parallelism. */
   etpFollowsTp: boolean;
 }
@@ -35,9 +39,21 @@ function versionOf(name: string, source: string): string | null {
   return /megatron-deepspeed|neox/i.test(name) ? '2022' : null;
 }
 
+const stacks: readonly [RegExp, StackName][] = [
+  [/foundry|composer/i, 'llm-foundry'],
+  [/torchtitan/i, 'torchtitan'],
+  [/maxtext/i, 'maxtext'],
+];
+
 /** The family of a framework by its name; the source (a repository, a paper) tells what the name leaves open. */
 export function frameworkOf(name: string | null | undefined, source: string | null | undefined): CaseFramework {
   const text = name ?? '';
   const family = families.find(([pattern]) => pattern.test(text))?.[1] ?? 'other';
-  return { family, version: versionOf(text, source ?? ''), etpFollowsTp: !/swift/i.test(`${text} ${source ?? ''}`) };
+  const stack = stacks.find(([pattern, name]) => pattern.test(text) && stackFamilies[name] === family)?.[1] ?? null;
+  return {
+    family,
+    stack,
+    version: versionOf(text, source ?? ''),
+    etpFollowsTp: !/swift/i.test(`${text} ${source ?? ''}`),
+  };
 }

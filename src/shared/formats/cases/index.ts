@@ -203,11 +203,17 @@ function gradientsOf(row: CaseRow, { version }: CaseFramework, compute: string):
 }
 
 /**
+ * torchtune's full recipes train in bf16 throughout, without fp32 master weights (recipes/configs, dtype: bf16).
  * Megatron-Bridge's recipes keep gradients and Adam's moments in bf16 (precision-aware optimizer), and weights in fp8 where
  * they compute in it. Source: Megatron-Bridge src/megatron/bridge/recipes; its own measurements (skills/) agree with 12
  * bytes per parameter and not with 18.
  */
 function recipePrecision(row: CaseRow, compute: string, assumed: string[]): ScenarioInput['job']['precision'] {
+  if (/torchtune/i.test(row.framework ?? '')) {
+    const optimizer = /8-?bit/i.test(row.offload ?? '') ? ('adam-8bit' as const) : ('adam-bf16-pure' as const);
+    assumed.push('weights, gradients and states: bf16 or less (dtype: bf16 of torchtune’s recipes)');
+    return { weights: 'bf16', gradients: 'bf16', optimizer };
+  }
   if (!/bridge|nemo/i.test(row.framework ?? '')) return {};
   assumed.push('gradients and moments: bf16, weights as computed with (Megatron-Bridge’s recipes)');
   return {
@@ -232,7 +238,7 @@ function jobOf(row: CaseRow, framework: CaseFramework, batch: ReturnType<typeof 
     globalBatchSize: batch.globalBatchSize,
     seqLen: batch.seqLen,
     precision: { compute, ...gradientsOf(row, framework, compute), ...recipePrecision(row, compute, assumed) },
-    framework: { family, version: framework.version },
+    framework: { family, version: framework.version, stack: framework.stack },
   };
 }
 

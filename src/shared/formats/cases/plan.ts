@@ -38,6 +38,8 @@ export function recomputeOf(text: string | null | undefined): Recompute | null {
 
 /** What of the states is on the host: "cpu", "cpu optimizer+params", "optimizer CPU offload 25 %", "CPU Adam". */
 export function offloadOf(text: string | null | undefined): NonNullable<PlanInput['offload']> | null {
+  // paged states (bitsandbytes) lie in unified memory and move to the host as the device fills up
+  if (text != null && /\bpaged\b/i.test(text)) return { optimizer: 1, weights: 0, activations: 0 };
   if (text == null || !/cpu|offload|nvme/i.test(text)) return null;
   const percent = /(\d+(?:\.\d+)?)\s*%/.exec(text)?.[1];
   const share = percent === undefined ? 1 : Number(percent) / 100;
@@ -147,6 +149,18 @@ function selectiveOf(recompute: Recompute | null, { family }: CaseFramework): Re
   return isPlain && family === 'fsdp' ? { mode: 'selective', modules: ['norms', 'mlp'] } : recompute;
 }
 
+function runtimeOf(row: CaseRow, { family }: CaseFramework): Pick<PlanInput, 'runtime'> {
+  const isExpandable = /expandable/i.test(`${row.note ?? ''} ${row.precision ?? ''}`);
+  const isCompiled = family === 'fsdp' && /compile/i.test(row.precision ?? '');
+  if (!isExpandable && !isCompiled) return {};
+  return {
+    runtime: {
+      ...(isExpandable ? { expandableSegments: true } : {}),
+      ...(isCompiled ? { fusedCrossEntropy: 'compiled' as const } : {}),
+    },
+  };
+}
+
 /** The plan of a row. `microBatchSize` is what the caller has settled on. */
 export function planOf(row: CaseRow, framework: CaseFramework, degrees: Degrees, microBatchSize: number): PlanInput {
   const { parallel } = row;
@@ -166,9 +180,7 @@ export function planOf(row: CaseRow, framework: CaseFramework, degrees: Degrees,
     ...(recompute === null ? {} : { recompute }),
     ...(offload === null ? {} : { offload }),
     sharding: shardingOf(row, dp),
-    ...(/expandable/i.test(`${row.note ?? ''} ${row.precision ?? ''}`)
-      ? { runtime: { expandableSegments: true } }
-      : {}),
+    ...runtimeOf(row, framework),
     ...(framework.family === 'fsdp' && /asynctp/i.test(row.precision ?? '') ? { overlap: { tp: true } } : {}),
   };
 }

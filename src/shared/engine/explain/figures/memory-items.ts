@@ -4,7 +4,7 @@
  */
 import { stackOf } from '../../../layer-stack.ts';
 import type { Figure, FigureInput } from '../../../schema/index.ts';
-import type { MemoryItem } from '../../memory/index.ts';
+import { tensorContext, type MemoryItem } from '../../memory/index.ts';
 import { pipelineShape, scheduleOf } from '../../pipeline/schedules/index.ts';
 import { splitOf } from '../../split.ts';
 import { residentRanksOf, type RankContent } from '../../stages.ts';
@@ -124,15 +124,14 @@ function embeddingOutput({ context: { problem, plan }, tokens, inFlight }: Stage
 /** The tensors that the layers of one kind keep, as parts of their item. */
 function tensorParts({ context, rank, tokens, inFlight }: Stage, item: MemoryItem): Figure[] {
   const { problem, plan } = context;
-  const { model, workload } = problem;
+  const { model } = problem;
   const { mode, modules } = plan.recompute;
   const { kinds, order } = stackOf(model);
-  const inputBytes = workload.compute === 'fp8' ? 1 : 2;
   const onDevice = 1 - plan.offload.activations;
   for (const [index, kind] of kinds.entries()) {
     const count = (rank.counts[index] ?? 0) + (index === (order.at(-1) ?? 0) ? rank.mtpLayers : 0);
     if (count === 0) continue;
-    const all = layerTensors(kind, { model, plan, seqLen: workload.seqLen, inputBytes });
+    const all = layerTensors(kind, tensorContext(problem, plan));
     const kept = all.filter((one) => !(mode === 'selective' && one.modules.some((module) => modules.includes(module))));
     const shard = plan.sequenceParallel ? plan.tp : 1;
     const tensors =

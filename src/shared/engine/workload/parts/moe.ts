@@ -12,7 +12,7 @@ import { explainCollective, explainMatmul } from '../explanation.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import { numMatrices } from './dense-ffn.ts';
-import type { ModelShape, Part, PartParameters } from './types.ts';
+import type { ActivationTensor, ModelShape, Part, PartParameters } from './types.ts';
 import { inDigits } from './words.ts';
 
 type Moe = FfnOf<'moe'>;
@@ -209,13 +209,28 @@ function operators(spec: Moe, context: LayerContext): Operator[] {
   ];
 }
 
+/** Tensors of routed rows that only some stacks and splits keep; `rowBytes` of a token's rows in 16 bits. */
+function rowTensors(rowBytes: number, etp: number, keepsScoredRows: boolean): ActivationTensor[] {
+  const source = 'docs/MODEL.md §3.4';
+  const tensor = (label: string, bytesPerToken: number) => ({
+    label,
+    bytesPerToken,
+    modules: ['moe'] as const,
+    source,
+  });
+  return [
+    ...(keepsScoredRows ? [tensor('Rows as they are weighted by the router’s scores', rowBytes)] : []),
+    ...(etp > 1 ? [tensor('Rows of all expert-TP ranks before their outputs are reduced', rowBytes * etp)] : []),
+  ];
+}
+
 /** Experts behind a router, dropless. */
 export const moe: Part<Moe> = {
   parameters,
   linearFlops,
   coreFlops: () => 0,
   operators,
-  tensors: (spec, { model, plan, inputBytes }) => {
+  tensors: (spec, { model, plan, inputBytes, keepsScoredRows }) => {
     const share = plan.sequenceParallel ? plan.tp : 1;
     const input = expertInput(spec, model.hiddenSize);
     // copies of the rank's tokens; etp ranks gather one another's and hold a part of each expert's width
@@ -241,16 +256,7 @@ export const moe: Part<Moe> = {
         modules: ['moe', 'moe-activation'],
         source,
       },
-      ...(plan.etp > 1
-        ? [
-            {
-              label: 'Rows of all expert-TP ranks before their outputs are reduced',
-              bytesPerToken: 2 * input * copies * plan.etp,
-              modules: ['moe'] as const,
-              source,
-            },
-          ]
-        : []),
+      ...rowTensors(2 * input * copies, plan.etp, keepsScoredRows),
       {
         label: 'Shared expert',
         bytesPerToken: (((spec.gated ? 4 : 2) + inputBytes) * spec.sharedWidth) / plan.tp,

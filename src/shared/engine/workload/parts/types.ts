@@ -29,6 +29,8 @@ export interface TensorContext {
   seqLen: number;
   /** Bytes of an element that only a matmul reads again in backward: 1 in an fp8 recipe. */
   inputBytes: 1 | 2;
+  /** The framework keeps each routed row once more, for the gradient of the router's score that it is multiplied with. */
+  keepsScoredRows: boolean;
 }
 
 /** A tensor kept from forward to backward. */

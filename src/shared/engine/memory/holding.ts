@@ -1,0 +1,23 @@
+/** The stages of a plan as memory asks for them. */
+import type { Plan } from '../../schema/index.ts';
+import { pipelineShape, type PipelineShape } from '../pipeline/schedules/index.ts';
+import type { Problem } from '../problem.ts';
+import { residentRanksOf, type RankContent } from '../stages.ts';
+import { rankParameters } from '../workload/parameters.ts';
+import type { StageHolding } from './items.ts';
+
+/** What the items of a stage with this content follow from. */
+export function holdingOf(problem: Problem, plan: Plan, rank: RankContent): StageHolding {
+  return { problem, plan, rank, held: rankParameters(problem.model, plan, rank) };
+}
+
+/** The plan's pipeline as its schedule sees it. */
+export const shapeOf = ({ workload }: Problem, plan: Plan): PipelineShape =>
+  pipelineShape(plan, workload.globalBatchSize / (plan.dp * plan.microBatchSize));
+
+/** Contents of every stage of a valid plan. Throws where the layout is none. */
+export function residentRanks(problem: Problem, plan: Plan): RankContent[] {
+  const ranks = residentRanksOf(problem.model, plan);
+  if (ranks === null) throw new Error(`memory of an invalid layout: ${JSON.stringify(plan.layout)}`);
+  return ranks;
+}
