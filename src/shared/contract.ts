@@ -62,6 +62,8 @@ export const previewSchema = z.strictObject({
   parameters: z.number(),
   /** Model FLOPs of one training step (forward and backward, no recomputation). */
   activeParameters: z.number(),
+  /** Parameters that the optimizer updates: adapters alone under LoRA. */
+  trainedParameters: z.number(),
   modelFlopsPerStep: z.number(),
   tokensPerStep: z.number(),
   stepsInRun: z.number().nullable(),

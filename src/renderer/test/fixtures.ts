@@ -102,7 +102,7 @@ export function makeScenario(change: Partial<Scenario> = {}): Scenario {
       ...{ host: null, storage: null, price: null },
     },
     job: {
-      ...{ kind: 'training', task: 'pretrain', globalBatchSize: 512, seqLen: 8192, tokens: 1e12 },
+      ...{ kind: 'training', task: 'pretrain', lora: null, globalBatchSize: 512, seqLen: 8192, tokens: 1e12 },
       precision: { compute: 'bf16', weights: 'bf16', gradients: 'fp32', optimizer: 'adam-fp32' },
       framework: { family: 'megatron-lm', version: null, stack: null },
     },

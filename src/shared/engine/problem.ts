@@ -36,6 +36,8 @@ export interface Workload {
   /** The same for embedding, head and what else stands outside the layers (Muon leaves them to Adam). */
   outerOptimizerBytesPerParameter: number;
   optimizerLabel: string;
+  /** Adapters that are trained in place of the weights; null = the weights themselves are. */
+  adapters: Scenario['job']['lora'];
   /** Year of the training stack, from the framework's version; what it could do follows from it. */
   stackYear: number;
 }
@@ -104,6 +106,7 @@ function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workloa
     optimizerBytesPerParameter: optimizer.perParameter,
     outerOptimizerBytesPerParameter: optimizer.perOuterParameter,
     optimizerLabel: optimizer.label,
+    adapters: job.lora,
     stackYear: stackYearOf(job.framework.version),
   };
 }

@@ -46,7 +46,7 @@ export interface StepFlops {
 export function stepFlops(problem: Problem, plan: Plan): StepFlops {
   const { model, workload, network, device } = problem;
   const numTokens = workload.globalBatchSize * workload.seqLen;
-  const useful = modelFlops(model, workload.seqLen, numTokens);
+  const useful = modelFlops(model, workload.seqLen, numTokens, workload.adapters);
   const share = recomputedShareOf(plan, model.numLayers / plan.pp);
   return {
     model: useful,

@@ -7,6 +7,7 @@ import { modelFlops } from './workload/flops.ts';
 import { partWords } from './workload/parts/index.ts';
 import type { Model } from '../schema/index.ts';
 import { activeParameters, activeParametersByName, kindParameters, totalParameters } from './workload/parameters.ts';
+import { trainedParameters } from './workload/trained.ts';
 
 /** One kind of layer of a model, and how many of them there are. */
 export interface LayerKindTotals {
@@ -31,6 +32,8 @@ export interface ProblemTotals {
   parameters: number;
   /** Parameters that one token passes through. */
   activeParameters: number;
+  /** Parameters that the optimizer updates. */
+  trainedParameters: number;
   modelFlopsPerStep: number;
   tokensPerStep: number;
   /** null where the job states no tokens. */
@@ -94,15 +97,18 @@ export function problemTotals(problem: Problem): ProblemTotals {
   const parameters = totalParameters(model);
   const active = activeParameters(model);
   const tokensPerStep = workload.globalBatchSize * workload.seqLen;
-  const modelFlopsPerStep = modelFlops(model, workload.seqLen, tokensPerStep);
+  const modelFlopsPerStep = modelFlops(model, workload.seqLen, tokensPerStep, workload.adapters);
   const peakFlopsPerSecond = network.numAccelerators * device.peakFlopsPerSecond;
   const bytesPerParameter =
     workload.weightBytesPerParameter + workload.gradientBytesPerParameter + workload.optimizerBytesPerParameter;
-  const stateBytes = bytesPerParameter * parameters;
+  const trained = trainedParameters(model, workload.adapters);
+  const frozen = workload.adapters === null ? parameters - trained : parameters;
+  const stateBytes = bytesPerParameter * trained + workload.weightBytesPerParameter * frozen;
   const stepsInRun = workload.tokens === null ? null : workload.tokens / tokensPerStep;
   return {
     parameters,
     activeParameters: active,
+    trainedParameters: trained,
     modelFlopsPerStep,
     tokensPerStep,
     stepsInRun,

@@ -52,9 +52,23 @@ export const frameworkSchema = z.strictObject({
   stack: z.enum(stackNames).nullable().default(null),
 });
 
+/** Low-rank adapters beside frozen weights. Source: Hu et al. 2021 (LoRA, arXiv 2106.09685). */
+const lora = z.strictObject({
+  /** Width of the adapters. */
+  rank: count.max(65_536).default(16),
+  /** Whose linear maps get adapters: the mixers' (attention and what takes its place), the feed-forward parts'. */
+  targets: z
+    .array(z.enum(['attention', 'ffn']))
+    .min(1)
+    .max(2)
+    .default(['attention', 'ffn']),
+});
+
 export const jobSchema = z.strictObject({
   kind: z.literal('training'),
   task: z.enum(['pretrain', 'sft', 'lora']).default('pretrain'),
+  /** The adapters of a `lora` task; null in every other. */
+  lora: lora.nullable().default(null),
   globalBatchSize: count.max(100_000_000),
   seqLen: count.max(100_000_000),
   /** Tokens of the whole run; null = unknown, then days and cost are null too. */
@@ -63,8 +77,11 @@ export const jobSchema = z.strictObject({
   framework: frameworkSchema,
 });
 export type Job = z.infer<typeof jobSchema>;
+/** Adapters of a LoRA task. */
+export type Adapters = z.infer<typeof lora>;
 
-export const jobInputSchema = sparse(jobSchema.omit({ precision: true, framework: true })).extend({
+export const jobInputSchema = sparse(jobSchema.omit({ precision: true, framework: true, lora: true })).extend({
+  lora: sparse(lora).nullable().optional(),
   precision: precisionSchema.partial().optional(),
   framework: sparse(frameworkSchema).optional(),
 });

@@ -344,8 +344,15 @@ describe('bad input is refused with its place and a remedy', () => {
     expect(error.remedy).toContain(known);
   });
 
+  test('a LoRA task has adapters, other tasks have none', () => {
+    expect(open(changed({ 'job.task': 'lora' })).job.lora).toEqual({ rank: 16, targets: ['attention', 'ffn'] });
+    expect(open(changed({ 'job.task': 'lora', 'job.lora': { rank: 8 } })).job.lora).toMatchObject({ rank: 8 });
+    expect(open(changed({ 'job.task': 'sft', 'job.lora': null })).job.lora).toBeNull();
+    const error = refusal(() => open(changed({ 'job.task': 'sft', 'job.lora': { rank: 8 } })));
+    expect(error).toMatchObject({ path: 'job.lora', remedy: 'Set job.task to lora, or job.lora to null.' });
+  });
+
   test.each([
-    ['job.task', 'lora', 'LoRA'],
     ['job.precision.compute', 'fp32', 'fp32 training'],
     ['objective', 'robust', 'robustness'],
   ])('%s is understood and refused as not planned', (path, value, what) => {

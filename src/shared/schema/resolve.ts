@@ -148,12 +148,19 @@ function resolveJob(input: ScenarioInput['job'], issues: Issue[]): Scenario['job
       message: `${stack} follows the rules of ${stackFamilies[stack]}, not of ${family}`,
       remedy: `Set job.framework.family to ${stackFamilies[stack]}, or leave the stack out.`,
     });
+  if (input.lora != null && input.task !== 'lora')
+    issues.push({
+      path: 'job.lora',
+      message: `adapters are trained in a lora task, not in ${input.task ?? 'pretrain'}`,
+      remedy: 'Set job.task to lora, or job.lora to null.',
+    });
   // FSDP's mixed precision keeps fp32 weights and casts what it gathers; DeepSpeed's gradients are as wide as its weights
   const weights = family === 'fsdp' ? 'fp32' : half;
   const gradients = family === 'deepspeed' ? half : 'fp32';
   const merged = {
     kind: 'training',
     ...present(input),
+    lora: input.task === 'lora' ? (input.lora ?? {}) : null,
     precision: { compute, weights, gradients, optimizer: 'adam-fp32', ...present(input.precision ?? {}) },
     framework: { version: null, stack: null, ...present(input.framework ?? {}), family: family ?? 'megatron-lm' },
   };
@@ -178,8 +185,6 @@ function noUnits({ name, peakTflops }: Accelerator, { precision }: Scenario['job
 /** What a later version will plan; refusing is better than planning something else in silence. */
 function unsupported(job: Scenario['job'], accelerator: Accelerator): Issue[] {
   const issues: Issue[] = [];
-  if (job.task === 'lora')
-    issues.push({ path: 'job.task', message: 'LoRA is not planned by this version', remedy: 'Use pretrain or sft.' });
   if (job.precision.compute === 'fp32')
     issues.push({
       path: 'job.precision.compute',

@@ -3,6 +3,9 @@ import { clusterGroups, ownHardwareGroup } from './cluster-fields.ts';
 import { choices, type FieldGroup } from './field-types.ts';
 import { modelGroups } from './model-fields.ts';
 
+/** Adapters as most begin with them: on every linear map. Source: Hu et al. 2021; Megatron-Bridge's LoRA (dim). */
+export const loraInitial = { rank: 16, targets: ['attention', 'ffn'] };
+
 export const jobGroups: readonly FieldGroup[] = [
   {
     title: 'Batch and length',
@@ -32,7 +35,34 @@ export const jobGroups: readonly FieldGroup[] = [
         path: 'job.task',
         kind: 'choice',
         label: 'Task',
-        choices: choices(['pretrain', 'Pre-training'], ['sft', 'Fine-tuning of all weights'], ['lora', 'LoRA (later)']),
+        choices: choices(['pretrain', 'Pre-training'], ['sft', 'Fine-tuning of all weights'], ['lora', 'LoRA']),
+      },
+    ],
+  },
+  {
+    title: 'Adapters (LoRA)',
+    optional: {
+      path: 'job.lora',
+      label: 'Train small adapters, not the weights',
+      help: 'The weights stay as they are: no gradients and no optimizer states for them.',
+      initial: loraInitial,
+    },
+    fields: [
+      {
+        path: 'job.lora.rank',
+        kind: 'count',
+        label: 'Rank',
+        help: 'Width of the adapters. Its scale, alpha, changes neither time nor memory.',
+      },
+      {
+        path: 'job.lora.targets',
+        kind: 'list-choice',
+        label: 'Adapted maps',
+        choices: choices(
+          ['attention,ffn', 'All linear maps of a layer'],
+          ['attention', 'Those of attention'],
+          ['ffn', 'Those of the feed-forward parts'],
+        ),
       },
     ],
   },

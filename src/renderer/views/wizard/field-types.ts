@@ -15,6 +15,8 @@ export type FieldSpec = Common &
     | { kind: 'count' | 'number' | 'percent'; nullable?: boolean }
     | { kind: 'text'; nullable?: boolean; multiline?: boolean }
     | { kind: 'choice'; choices: readonly Choice[] }
+    /** A list of words; each choice stands for one list, its words joined by commas. */
+    | { kind: 'list-choice'; choices: readonly Choice[] }
     | { kind: 'toggle' }
   );
 

@@ -5,6 +5,7 @@ import { useCatalog } from '../../stores/catalog.ts';
 import { valueAt, withValues, type Draft } from '../../stores/draft.ts';
 import { useScenario } from '../../stores/scenario.ts';
 import { capital } from '../../words.ts';
+import { loraInitial } from './field-specs.ts';
 import type { FieldSpec } from './field-types.ts';
 import { autoName, batchOf, clusterOf, clusterOfPreset, exampleValues, modelOf } from './new-draft.ts';
 
@@ -18,6 +19,16 @@ function unlinked(path: string, draft: Draft, catalog: Catalog | null): Values {
   const preset = catalog?.clusters.find((item) => item.id === id);
   if (path === 'cluster.numAccelerators' && preset?.cluster.numAccelerators === undefined) return {};
   return { 'cluster.preset': null };
+}
+
+/** The task and its adapters say the same thing: one follows the other. */
+export function coupled(path: string, value: unknown, draft: Draft): Values {
+  if (path === 'job.lora') {
+    const task = valueAt(draft, 'job.task');
+    return { 'job.task': value === null ? (task === 'lora' ? 'sft' : task) : 'lora' };
+  }
+  if (path !== 'job.task') return {};
+  return { 'job.lora': value === 'lora' ? (valueAt(draft, 'job.lora') ?? loraInitial) : null };
 }
 
 /** What is wrong with a value that is text where a number should be; said at once, without asking the services. */
@@ -41,7 +52,11 @@ export function useWizard() {
   }
   function change(path: string, value: unknown) {
     const also = catalog.catalog === null ? {} : withName({ [path]: value }, catalog.catalog);
-    scenario.edit(path, value, { ...unlinked(path, scenario.draft, catalog.catalog), ...also });
+    scenario.edit(path, value, {
+      ...unlinked(path, scenario.draft, catalog.catalog),
+      ...coupled(path, value, scenario.draft),
+      ...also,
+    });
   }
   function changeAll(values: Values) {
     scenario.editAll(catalog.catalog === null ? values : withName(values, catalog.catalog));

@@ -3,6 +3,7 @@ import { schemaPaths } from '../../test/schema-paths.ts';
 import { clusterGroups, ownHardwareGroup } from './cluster-fields.ts';
 import { constraintGroups, jobGroups, labelOf, notesGroup, stepOf } from './field-specs.ts';
 import { modelGroups } from './model-fields.ts';
+import { coupled } from './use-wizard.ts';
 import { parseNumber, parsePercent, showCount, showNumber, showPercent } from './numbers.ts';
 
 describe('numbers in fields', () => {
@@ -58,4 +59,15 @@ test('a fault leads to the step and the label of its field', () => {
   expect(stepOf('objective')).toBe('constraints');
   expect(labelOf('cluster.scaleOut.latencyUs')).toBe('Latency');
   expect(labelOf('odd.path')).toBe('odd.path');
+});
+
+test('the task and its adapters follow each other', () => {
+  const draft = (task: string, lora: unknown) => ({ job: { task, lora } });
+  const adapters = { rank: 8, targets: ['attention'] };
+  expect(coupled('job.task', 'lora', draft('pretrain', null))['job.lora']).toMatchObject({ rank: 16 });
+  expect(coupled('job.task', 'lora', draft('lora', adapters))['job.lora']).toBe(adapters);
+  expect(coupled('job.task', 'sft', draft('lora', adapters))).toEqual({ 'job.lora': null });
+  expect(coupled('job.lora', adapters, draft('pretrain', null))).toEqual({ 'job.task': 'lora' });
+  expect(coupled('job.lora', null, draft('lora', adapters))).toEqual({ 'job.task': 'sft' });
+  expect(coupled('job.seqLen', 4096, draft('lora', adapters))).toEqual({});
 });

@@ -3,12 +3,13 @@ import type { Plan } from '../../schema/index.ts';
 import { pipelineShape, type PipelineShape } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
 import { residentRanksOf, type RankContent } from '../stages.ts';
-import { rankParameters } from '../workload/parameters.ts';
+import { rankWeights } from '../workload/trained.ts';
 import type { StageHolding } from './items.ts';
 
 /** What the items of a stage with this content follow from. */
 export function holdingOf(problem: Problem, plan: Plan, rank: RankContent): StageHolding {
-  return { problem, plan, rank, held: rankParameters(problem.model, plan, rank) };
+  const { trained, frozen } = rankWeights(problem.model, problem.workload.adapters, plan, rank);
+  return { problem, plan, rank, held: trained, frozen };
 }
 
 /** The plan's pipeline as its schedule sees it. */

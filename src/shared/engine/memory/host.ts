@@ -1,13 +1,13 @@
 /**
- * Host memory of a node: what its ranks offload to it, and the copy of a checkpoint that they stage. Optimizer states on the host bring the gradients that update them;
- * activations are those of the micro-batches in flight. Source: MODEL §3.1 (offload).
+ * Host memory of a node: what its ranks offload to it, and the copy of a checkpoint that they stage. Optimizer states on the
+ * host bring the gradients that update them; activations are those of the micro-batches in flight. Source: MODEL §3.1 (offload).
  */
 import type { MemoryMomentId, MemoryPart, Plan } from '../../schema/index.ts';
 import { pipelineShape, scheduleOf } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
 import { splitOf } from '../split.ts';
 import { distinctRanks, residentRanksOf } from '../stages.ts';
-import { rankParameters } from '../workload/parameters.ts';
+import { rankWeights } from '../workload/trained.ts';
 import { kindActivations } from './activations.ts';
 import { holdingOf, residentRanks } from './holding.ts';
 import type { StageHolding } from './items.ts';
@@ -17,7 +17,9 @@ import { hostStateBytes } from './states.ts';
 export function hostBytes(problem: Problem, plan: Plan, stageIndex: number): number {
   const rank = residentRanksOf(problem.model, plan)?.[stageIndex];
   if (rank === undefined) return 0;
-  const states = hostStateBytes(problem, plan, rankParameters(problem.model, plan, rank));
+  const { trained, frozen } = rankWeights(problem.model, problem.workload.adapters, plan, rank);
+  const frozenBytes = plan.offload.weights * (frozen.dense + frozen.experts) * problem.workload.weightBytesPerParameter;
+  const states = hostStateBytes(problem, plan, trained) + frozenBytes;
   if (plan.offload.activations === 0) return states;
   const numMicroBatches = problem.workload.globalBatchSize / (plan.dp * plan.microBatchSize);
   const inFlight = scheduleOf(plan).inFlight(pipelineShape(plan, numMicroBatches), stageIndex);
@@ -36,10 +38,11 @@ export function hostBytesPerNode(problem: Problem, plan: Plan): number {
 
 /**
  * Bytes that a rank stages on its host while a checkpoint is written: its share of weights and optimizer states, as far as
- * they are on the device; data-parallel ranks share the writing. Source: PyTorch distributed/checkpoint/staging.py,
+ * they are on the device; data-parallel ranks share the writing. Adapters are saved without the frozen weights under them,
+ * a frozen tower with the model. Source: PyTorch distributed/checkpoint/staging.py,
  * Megatron-LM --ckpt-fully-parallel-save.
  */
-function stagedBytes({ problem: { workload }, plan, held }: StageHolding): number {
+function stagedBytes({ problem: { workload }, plan, held, frozen }: StageHolding): number {
   const {
     weightBytesPerParameter: w,
     optimizerBytesPerParameter: o,
@@ -48,7 +51,8 @@ function stagedBytes({ problem: { workload }, plan, held }: StageHolding): numbe
   const { denseShards, expertShards } = splitOf(plan);
   const weights = w * (1 - plan.offload.weights);
   const states = 1 - plan.offload.optimizer;
-  const dense = weights * held.dense + states * (o * (held.dense - held.outer) + outer * held.outer);
+  const saved = held.dense + (workload.adapters === null ? frozen.dense : 0);
+  const dense = weights * saved + states * (o * (held.dense - held.outer) + outer * held.outer);
   return dense / denseShards + ((weights + states * o) * held.experts) / expertShards;
 }
 

@@ -24,7 +24,10 @@ export interface StageHolding {
   problem: Problem;
   plan: Plan;
   rank: RankContent;
+  /** What the rank trains. */
   held: RankParameters;
+  /** What it holds without training it: the base model under LoRA, a frozen tower. */
+  frozen: RankParameters;
 }
 
 /** A label, or what makes it of the micro-batches in flight: words are only wanted in a list. */

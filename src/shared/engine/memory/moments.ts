@@ -33,7 +33,7 @@ function copiesWeights({ problem: { framework, workload }, plan }: StageHolding)
 
 /** Start-up: weights as they are built, and where a framework lays them out flat, their copy and the gradients' buffer. */
 function addLoading(into: MemorySink, stage: StageHolding): void {
-  const { problem, plan, held } = stage;
+  const { problem, plan, held, frozen } = stage;
   const { weightBytesPerParameter: w, gradientBytesPerParameter: g } = problem.workload;
   const split = splitOf(plan);
   const { zeroStage } = plan.sharding;
@@ -41,10 +41,11 @@ function addLoading(into: MemorySink, stage: StageHolding): void {
     dense: zeroStage >= from ? split.denseShards : 1,
     experts: zeroStage >= from ? split.expertShards : 1,
   });
-  const parameters = ({ dense, experts }: { dense: number; experts: number }) =>
-    held.dense / dense + held.experts / experts;
+  const parameters = ({ dense, experts }: { dense: number; experts: number }, of = held) =>
+    of.dense / dense + of.experts / experts;
   const onDevice = 1 - plan.offload.weights;
-  into.add('weights', w * parameters(shardsOf(3)) * onDevice, `Weights as they are built, ${w} B each`, SOURCE);
+  const built = parameters(shardsOf(3)) + parameters(shardsOf(3), frozen);
+  into.add('weights', w * built * onDevice, `Weights as they are built, ${w} B each`, SOURCE);
   if (problem.framework.family === 'megatron-lm')
     into.add('gradients', g * parameters(shardsOf(2)), `Buffer of the gradients, ${g} B each`, SOURCE);
   if (copiesWeights(stage))

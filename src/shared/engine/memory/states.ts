@@ -30,16 +30,19 @@ function largestUnit(problem: Problem, plan: Plan, rank: RankContent): number {
 }
 
 /** What ZeRO-2 and 3 hold whole for a moment: weights of the layers in use, and a layer's gradients before they are cut. */
-function addGathered(into: MemorySink, { problem, plan, rank, held }: StageHolding, split: Split): void {
+function addGathered(into: MemorySink, stage: StageHolding, split: Split): void {
+  const { problem, plan, rank, held, frozen } = stage;
   const { zeroStage, reshardAfterForward } = plan.sharding;
   if (zeroStage < 2 || split.denseShards === 1) return;
   const unit = largestUnit(problem, plan, rank);
-  const whole = held.dense + held.experts;
+  const whole = held.dense + held.experts + frozen.dense + frozen.experts;
   if (zeroStage === 3) {
     const gathered = reshardAfterForward ? Math.min(GATHERED_UNITS * unit, whole) : whole;
     into.add('workspace', 2 * gathered, 'Gathered weights of the layers in use', SOURCE);
   }
-  const gradients = problem.workload.gradientBytesPerParameter * unit;
+  // of adapters each layer has its part of the rank's
+  const scattered = problem.workload.adapters === null ? unit : (held.dense + held.experts) / Math.max(1, rank.layers);
+  const gradients = problem.workload.gradientBytesPerParameter * scattered;
   into.add('workspace', gradients, 'Gradients of one layer before they are scattered', SOURCE);
 }
 
@@ -80,11 +83,26 @@ function addPart(
   into.add('optimizer', onDevice, label(workload.optimizerLabel, o, stateShards), SOURCE);
 }
 
+/**
+ * Weights that are held without training them: the base model under LoRA, a frozen tower. They have no gradients and no
+ * optimizer states; ZeRO-3 shards them like the others.
+ */
+function addFrozen(into: MemorySink, { problem: { workload }, plan, frozen }: StageHolding, split: Split): void {
+  if (frozen.dense + frozen.experts === 0) return;
+  const w = workload.weightBytesPerParameter;
+  const held =
+    plan.sharding.zeroStage === 3
+      ? frozen.dense / split.denseShards + frozen.experts / split.expertShards
+      : frozen.dense + frozen.experts;
+  into.add('weights', w * held * (1 - plan.offload.weights), `Frozen weights, ${w} B each`, SOURCE);
+}
+
 /** fp8 copies of the weights that the matmuls read: of all, or with ZeRO-3 of the layers that are gathered. */
-function addWeightCopies(into: MemorySink, { problem, plan, rank, held }: StageHolding, split: Split): void {
+function addWeightCopies(into: MemorySink, stage: StageHolding, split: Split): void {
+  const { problem, plan, rank, held, frozen } = stage;
   const { weightCopyBytesPerParameter: copies } = problem.workload;
   if (copies === 0) return;
-  const whole = held.dense + held.experts;
+  const whole = held.dense + held.experts + frozen.dense + frozen.experts;
   const { zeroStage, reshardAfterForward } = plan.sharding;
   const isGathered = zeroStage === 3 && split.denseShards > 1 && reshardAfterForward;
   const parameters = isGathered ? Math.min(GATHERED_UNITS * largestUnit(problem, plan, rank), whole) : whole;
@@ -101,6 +119,7 @@ export function addStates(into: MemorySink, stage: StageHolding): void {
     const experts = { name: ' of experts', ranks: 'expert-data-parallel ranks', parameters: held.experts, outer: 0 };
     addPart(into, stage, { ...experts, shards: split.expertShards });
   }
+  addFrozen(into, stage, split);
 }
 
 /** What of the parameters is there only in forward and backward: gathered weights, whole gradients, fp8 copies. */

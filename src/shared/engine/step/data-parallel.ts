@@ -29,8 +29,10 @@ export interface Hideable {
 export interface DataParallelLoad {
   /** Experts have ranks of their own. */
   isExperts: boolean;
-  /** Parameters per rank before any sharding by ZeRO. */
+  /** Trained parameters per rank before any sharding by ZeRO. */
   parameters: number;
+  /** Parameters per rank that are held without training them: ZeRO-3 shards and gathers them too. */
+  frozenParameters: number;
   layers: number;
   numMicroBatches: number;
   gradientBytes: number;
@@ -163,8 +165,9 @@ function gradients(links: Links, plan: Plan, groups: Groups, load: DataParallelL
 
 function weights(links: Links, plan: Plan, groups: Groups, load: DataParallelLoad): Gather {
   const { zeroStage, reshardAfterForward } = plan.sharding;
-  if (groups.shard.size <= 1 || zeroStage === 0 || load.parameters === 0) return noGather;
-  const bytes = load.parameters * load.weightBytes;
+  const gathered = load.parameters + (zeroStage === 3 ? load.frozenParameters : 0);
+  if (groups.shard.size <= 1 || zeroStage === 0 || gathered === 0) return noGather;
+  const bytes = gathered * load.weightBytes;
   if (zeroStage < 3) {
     const numBuckets = plan.overlap.paramGather
       ? Math.max(1, Math.ceil(load.parameters / bucketParameters(groups.replicas)))

@@ -16,6 +16,7 @@ import { layerOperators } from '../workload/layer.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { ADAM_STEP_BYTES } from '../workload/optimizer.ts';
 import { paddedVocabSize, rankParameters, type RankParameters } from '../workload/parameters.ts';
+import { rankWeights } from '../workload/trained.ts';
 import { splitOf } from '../split.ts';
 import { dataParallelCost, nothing, onceSeconds, type Hideable } from './data-parallel.ts';
 import { offloadCost } from './offload.ts';
@@ -88,6 +89,7 @@ export class StepModel {
       tpOverlapFraction: plan.overlap.tp ? TP_OVERLAP_FRACTION : 0,
       isBackwardReduceHidden: workload.stackYear >= 2022,
       gradientBytesPerParameter: workload.gradientBytesPerParameter,
+      adapters: workload.adapters,
       fusedGradientAccumulation: workload.stackYear >= 2022 && workload.gradientBytesPerParameter === 4,
     };
     const costs = {
@@ -102,7 +104,7 @@ export class StepModel {
   /** First and last stage sum the gradients of the tied embedding that both hold. */
   private embeddingExchange(plan: Plan): Hideable {
     const { model, workload } = this.problem;
-    if (!model.tiedEmbeddings || plan.pp === 1) return nothing;
+    if (!model.tiedEmbeddings || plan.pp === 1 || workload.adapters !== null) return nothing;
     const bytes = (paddedVocabSize(model, plan.tp) / plan.tp) * model.hiddenSize * workload.gradientBytesPerParameter;
     const seconds = groupSeconds(this.links, 'allReduce', groupsOf(this.problem, plan).embedding, bytes);
     return { totalSeconds: seconds, exposedSeconds: seconds, perMicroBatchSeconds: 0, bytes };
@@ -148,7 +150,7 @@ export class StepModel {
       rank: null,
     };
     for (const rank of distinctRanks(residentRanksOf(this.problem.model, plan) ?? []).contents) {
-      const held = rankParameters(this.problem.model, plan, rank);
+      const held = rankParameters(this.problem.model, plan, rank); // frozen weights too
       if (held.dense + held.experts <= most) continue;
       most = held.dense + held.experts;
       heaviest = { held, rank };
@@ -197,7 +199,7 @@ export class StepModel {
   /** Data-parallel communication of one rank; its own passes hide it. */
   private sharing(plan: Plan, rank: RankContent, parts: { kinds: readonly KindCost[]; numMicroBatches: number }) {
     const { workload, model } = this.problem;
-    const held = rankParameters(model, plan, rank);
+    const { trained: held, frozen } = rankWeights(model, workload.adapters, plan, rank);
     const groups = groupsOf(this.problem, plan);
     const share = recomputedShareOf(plan, rank.layers);
     const over = (of: (kind: KindCost) => number) =>
@@ -210,9 +212,10 @@ export class StepModel {
       forwardSeconds: over(({ cost }) => cost.forwardSeconds),
       backwardSeconds: over(({ cost, recomputeSeconds }) => cost.backwardSeconds + share * recomputeSeconds),
     };
-    const dense = dataParallelCost(this.links, plan, { ...load, isExperts: false, parameters: held.dense }, groups);
+    const ofDense = { isExperts: false, parameters: held.dense, frozenParameters: frozen.dense };
+    const dense = dataParallelCost(this.links, plan, { ...load, ...ofDense }, groups);
     const experts =
-      held.experts === 0
+      held.experts + frozen.experts === 0
         ? null
         : dataParallelCost(
             this.links,
@@ -221,12 +224,13 @@ export class StepModel {
               ...load,
               isExperts: true,
               parameters: held.experts,
+              frozenParameters: frozen.experts,
               forwardSeconds: dense.freeForwardSeconds,
               backwardSeconds: dense.freeBackwardSeconds,
             },
             groups,
           );
-    return { held, load, dense, experts };
+    return { held, frozen, load, dense, experts };
   }
 
   /** Seconds per micro-batch that a rank waits for shards (ZeRO-2 and 3); zero where states are shared once a step. */
@@ -241,7 +245,8 @@ export class StepModel {
   private tail(plan: Plan, kinds: readonly KindCost[], numMicroBatches: number) {
     const { rank } = this.heaviestRank(plan);
     if (rank === null) throw new Error('a pipeline without ranks');
-    const { held, load, dense, experts } = this.sharing(plan, rank, { kinds, numMicroBatches });
+    const { held, frozen, load, dense, experts } = this.sharing(plan, rank, { kinds, numMicroBatches });
+    const frozenParameters = frozen.dense + frozen.experts;
     const waits = [dense.gradReduce, dense.paramGather, experts?.gradReduce, experts?.paramGather];
     const waitedSeconds = waits.reduce((sum, one) => sum + (one?.exposedSeconds ?? 0), 0);
     return {
@@ -252,7 +257,7 @@ export class StepModel {
       expertGradReduce: experts?.gradReduce ?? nothing,
       expertParamGather: experts?.paramGather ?? nothing,
       embeddingExchange: this.embeddingExchange(plan),
-      offload: offloadCost(this.problem, plan, held, { ...load, rank, waitedSeconds }),
+      offload: offloadCost(this.problem, plan, held, { ...load, rank, waitedSeconds, frozenParameters }),
       ...this.optimizer(plan, held),
       overheadSeconds: this.problem.calibration.parameters.stepOverheadSeconds,
     };

@@ -27,6 +27,8 @@ interface Load {
   /** What the rank waits for other ranks; the host link works on meanwhile. */
   waitedSeconds: number;
   rank: RankContent | null;
+  /** Parameters that the rank holds without training them. */
+  frozenParameters: number;
 }
 
 /** Offload traffic of one rank in a step. */
@@ -40,7 +42,7 @@ export function offloadCost(problem: Problem, plan: Plan, held: RankParameters, 
   const onHost = sharded * optimizer;
   const stateBytes = onHost * (g + w);
   const stateSeconds = stateBytes / hostBytesPerSecond + (onHost * HOST_ADAM_BYTES) / HOST_BYTES_PER_SECOND;
-  const weightBytes = (held.dense + held.experts) * weights * w * 2 * load.numMicroBatches;
+  const weightBytes = (held.dense + held.experts + load.frozenParameters) * weights * w * 2 * load.numMicroBatches;
   const perMicroBatch = load.rank === null ? 0 : rankActivationBytes(problem, plan, load.rank) * activations;
   const activationBytes = 2 * perMicroBatch * load.numMicroBatches;
   const compute = (load.forwardSeconds + load.backwardSeconds) * load.numMicroBatches + load.waitedSeconds;

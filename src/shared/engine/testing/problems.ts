@@ -94,6 +94,7 @@ export function scenarioOf(choices: Choices): Scenario {
     job: {
       kind: 'training',
       task: 'pretrain',
+      lora: null,
       globalBatchSize: choices.globalBatchSize ?? 16,
       seqLen: choices.seqLen ?? 1024,
       tokens: choices.tokens === undefined ? 1e9 : choices.tokens,

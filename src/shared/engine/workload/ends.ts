@@ -2,10 +2,10 @@
  * The two ends of the model: embedding on the first stage, final norm, head and loss on the last, for one micro-batch on
  * one rank. Legend: T tokens, V padded vocabulary, t = tp. Source: MODEL §3.5, §4.3–4.4, §5.3.
  */
-import { inHalf, matmulBackwardTime, matmulTime, memoryTime } from '../compute.ts';
+import { inHalf, matmulTime, memoryTime } from '../compute.ts';
 import { groupSeconds } from '../network/index.ts';
 import { explainCollective, explainMatmul, explainMoved } from './explanation.ts';
-import type { LayerContext, Operator } from './operators.ts';
+import { backwardOf, type LayerContext, type Operator } from './operators.ts';
 import { paddedVocabSize } from './parameters.ts';
 
 function communication(
@@ -27,16 +27,18 @@ export function embeddingOperators(context: LayerContext): Operator[] {
   const { model, processor, links, tp } = context;
   const { tokens } = context;
   const h = model.hiddenSize;
+  // a frozen table needs no gradient
+  const isTrained = context.adapters === null;
   const extra = (model.positions === 'learned' ? 4 : 0) + (model.dropout ? 5 : 0);
   const operators: Operator[] = [
     {
       label: 'Embedding',
       kind: 'elementwise',
       forwardSeconds: memoryTime(processor, (4 + extra) * h * tokens, 2),
-      backwardSeconds: memoryTime(processor, (6 + extra) * h * tokens, 2),
+      backwardSeconds: isTrained ? memoryTime(processor, (6 + extra) * h * tokens, 2) : 0,
       explain: explainMoved(processor, {
         forward: { bytes: (4 + extra) * h * tokens, kernels: 2 },
-        backward: { bytes: (6 + extra) * h * tokens, kernels: 2 },
+        backward: isTrained ? { bytes: (6 + extra) * h * tokens, kernels: 2 } : { bytes: 0, kernels: 0 },
       }),
       source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
@@ -46,7 +48,7 @@ export function embeddingOperators(context: LayerContext): Operator[] {
     const bytes = 2 * tokens * h;
     const forward = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, bytes);
     // every rank needs the gradient of the whole sequence for its part of the vocabulary
-    const backward = context.sequenceParallel ? groupSeconds(links, 'allGather', group, bytes) : 0;
+    const backward = context.sequenceParallel && isTrained ? groupSeconds(links, 'allGather', group, bytes) : 0;
     operators.push(communication('Embedding collectives over TP', context.groups, bytes, { forward, backward }));
   }
   return operators;
@@ -61,7 +63,7 @@ export function headOperators(context: LayerContext): Operator[] {
   const shape = { m: tokens, n: vocabulary, k: h };
   const head = {
     forward: matmulTime(inHalf(processor), shape),
-    backward: matmulBackwardTime(inHalf(processor), shape),
+    backward: backwardOf({ ...context, processor: inHalf(processor) }, shape),
   };
   const operators: Operator[] = [
     {

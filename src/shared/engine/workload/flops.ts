@@ -6,7 +6,8 @@
  * Hardware FLOPs add what recomputation repeats. Utilisation is either ÷ (stepSeconds · accelerators · dense peak).
  * Source: MODEL §2.1–2.3.
  */
-import type { LayerKind, Model, Plan } from '../../schema/index.ts';
+import type { Adapters, LayerKind, Model, Plan } from '../../schema/index.ts';
+import { layerAdapters } from './trained.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { forEach } from '../remember.ts';
 import { partCoreFlops, partLinearFlops } from './parts/index.ts';
@@ -52,9 +53,25 @@ export function mtpFlops(model: Model, seqLen: number): number {
   return model.mtpLayers * (layer + 4 * model.hiddenSize ** 2 + headFlops(model));
 }
 
-/** Model FLOPs of one step over `numTokens` tokens: 3·(Σ layers (linear + core) + head) per token. */
-export function modelFlops(model: Model, seqLen: number, numTokens: number): number {
+/** Forward FLOPs per token of LoRA's adapters: 2 per parameter, of K of E experts' adapters. */
+function adapterFlops(model: Model, adapters: Adapters): number {
+  const { kinds, order } = stackOf(model);
+  const perKind = kinds.map((kind) => {
+    const { sharded, replicated, routed } = layerAdapters(kind, model, adapters);
+    const share = kind.ffn.type === 'moe' ? kind.ffn.expertsPerToken / kind.ffn.numExperts : 0;
+    return 2 * (sharded + replicated + routed * share);
+  });
+  return order.reduce((sum, kind) => sum + (perKind[kind] ?? 0), 0);
+}
+
+/**
+ * Model FLOPs of one step over `numTokens` tokens: 3·(Σ layers (linear + core) + head) per token. Under LoRA frozen maps
+ * need no gradient of their weights: 2·(linear + head) + 3·(core + adapters).
+ */
+export function modelFlops(model: Model, seqLen: number, numTokens: number, adapters: Adapters | null = null): number {
   const { linear, core } = layersFlops(model, seqLen);
+  if (adapters !== null)
+    return (2 * (linear + headFlops(model)) + 3 * (core + adapterFlops(model, adapters))) * numTokens;
   return 3 * (linear + core + headFlops(model) + mtpFlops(model, seqLen)) * numTokens;
 }
 

@@ -3,7 +3,8 @@
  * Legend: T tokens, h hidden, t = tp. Source: MODEL §3.2–3.4, §4.3.
  */
 import type { LayerKind } from '../../schema/index.ts';
-import { elementwise, type LayerContext, type Operator } from './operators.ts';
+import { elementwise, matmul, type LayerContext, type Operator } from './operators.ts';
+import { layerAdapters } from './trained.ts';
 import { numBlocks, partOperators, partTensors, type ActivationTensor, type TensorContext } from './parts/index.ts';
 
 /** Norms, residual additions and dropout: on the whole sequence without sequence parallelism, on 1/t of it with. */
@@ -33,9 +34,20 @@ function normAndResidual(kind: LayerKind, context: LayerContext): Operator[] {
   return [norms, residual];
 }
 
+/** Adapters of a layer: down to their rank and up again, beside the frozen maps. */
+function adapterOperators(kind: LayerKind, context: LayerContext): Operator[] {
+  const { adapters, model, tokens: m, tp } = context;
+  if (adapters === null) return [];
+  const { sharded, replicated, routed } = layerAdapters(kind, model, adapters);
+  // of a token's experts K of E count; widths of all adapters of the layer together
+  const experts = kind.ffn.type === 'moe' ? (routed * kind.ffn.expertsPerToken) / kind.ffn.numExperts : 0;
+  const width = (sharded + experts) / adapters.rank / tp + replicated / adapters.rank;
+  return [matmul('LoRA adapters', { ...context, adapters: null }, { m, n: Math.max(1, width), k: adapters.rank })];
+}
+
 /** All operators of one layer for one micro-batch on one rank. */
 export function layerOperators(kind: LayerKind, context: LayerContext): Operator[] {
-  return [...partOperators(kind, context), ...normAndResidual(kind, context)];
+  return [...partOperators(kind, context), ...adapterOperators(kind, context), ...normAndResidual(kind, context)];
 }
 
 /**

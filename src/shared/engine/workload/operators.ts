@@ -2,8 +2,8 @@
  * What a layer is made of, as operators with seconds. A layer kind is a function from (model, split, device) to its
  * operators; everything above sums them by kind and never looks inside.
  */
-import type { Model, Plan } from '../../schema/index.ts';
-import { matmulBackwardTime, matmulTime, memoryTime, type Processor } from '../compute.ts';
+import type { Adapters, Model, Plan } from '../../schema/index.ts';
+import { inputGradientTime, matmulBackwardTime, matmulTime, memoryTime, type Processor } from '../compute.ts';
 import type { MatmulShape } from '../kernels/index.ts';
 import { explainCollective, explainMatmul, explainMoved, type Explain } from './explanation.ts';
 import { groupSeconds, type Links, type PlanGroups } from '../network/index.ts';
@@ -58,6 +58,8 @@ export interface LayerContext {
   /** Backward sums input gradients over tp beside the weight-gradient matmul (stacks since 2022). */
   isBackwardReduceHidden: boolean;
   gradientBytesPerParameter: number;
+  /** Adapters that are trained in place of the weights, which then need no gradient; null = the weights are trained. */
+  adapters: Adapters | null;
   /** Weight gradients are added to the main gradient inside the matmul kernel (stacks since 2022). */
   fusedGradientAccumulation: boolean;
 }
@@ -117,6 +119,12 @@ export function isIn(operator: Operator, modules: readonly RecomputeModule[]): b
 const MATMUL_SOURCE = 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)';
 const MEMORY_SOURCE = 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)';
 
+/** Seconds of a linear map's backward: both gradients, or the input's alone where the weights are frozen. */
+export function backwardOf(context: LayerContext, shape: MatmulShape): number {
+  if (context.adapters === null) return matmulBackwardTime(context.processor, shape);
+  return inputGradientTime(context.processor, shape);
+}
+
 /** A linear map and its two backward matmuls. */
 export function matmul(
   label: string,
@@ -125,7 +133,7 @@ export function matmul(
   modules?: readonly RecomputeModule[],
 ): Operator {
   const forward = matmulTime(context.processor, shape);
-  const backward = matmulBackwardTime(context.processor, shape);
+  const backward = backwardOf(context, shape);
   return {
     label,
     kind: 'matmul',
@@ -169,6 +177,7 @@ export function elementwise(
 /** Adding each micro-batch's weight gradients to the accumulated ones, where the matmul kernel does not do it. */
 export function gradientAccumulation(what: string, context: LayerContext, weightsPerRank: number): Operator[] {
   const g = context.gradientBytesPerParameter;
+  if (context.adapters !== null) return [];
   // unfused: read the new 2-byte gradient, read and write the sum; fused: the kernel's epilogue reads and writes the sum
   const bytes = context.fusedGradientAccumulation ? 2 * g - 2 : 2 + 2 * g;
   return [
@@ -201,7 +210,7 @@ export function blockCollectives(what: string, context: LayerContext, weightGrad
   const reduce = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, bytes);
   const visible = 1 - context.tpOverlapFraction;
   const backwardReduce = context.isBackwardReduceHidden
-    ? Math.max(reduce - weightGradientSeconds, reduce * HIDDEN_COLLECTIVE_COST)
+    ? Math.max(reduce - (context.adapters === null ? weightGradientSeconds : 0), reduce * HIDDEN_COLLECTIVE_COST)
     : reduce;
   const forward = gather + reduce;
   const backward = gather + backwardReduce;

@@ -144,6 +144,7 @@ function readScenario(run: Run, { stack, precision, accelerator }: Read, assumed
     job: {
       kind: 'training',
       task: 'pretrain',
+      lora: null,
       globalBatchSize: run.parallel.gbs ?? 1,
       seqLen: run.model.seq ?? 1,
       ...(precision === undefined ? {} : { precision }),

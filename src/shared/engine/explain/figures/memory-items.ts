@@ -9,7 +9,8 @@ import { pipelineShape, scheduleOf } from '../../pipeline/schedules/index.ts';
 import { splitOf } from '../../split.ts';
 import { residentRanksOf, type RankContent } from '../../stages.ts';
 import { layerTensors } from '../../workload/layer.ts';
-import { paddedVocabSize, rankParameters, type RankParameters } from '../../workload/parameters.ts';
+import { paddedVocabSize } from '../../workload/parameters.ts';
+import { rankWeights, type RankWeights } from '../../workload/trained.ts';
 import { input, part, type FigureContext } from './types.ts';
 
 const EXACT = 1e-9;
@@ -35,7 +36,7 @@ function told(above: readonly FigureInput[], below: readonly FigureInput[] = [])
 interface Stage {
   context: FigureContext;
   rank: RankContent;
-  held: RankParameters;
+  weights: RankWeights;
   /** Tokens of a micro-batch on one rank. */
   tokens: number;
   inFlight: number;
@@ -48,14 +49,14 @@ function stageOf(context: FigureContext, stageIndex: number): Stage | null {
   return {
     context,
     rank,
-    held: rankParameters(problem.model, plan, rank),
+    weights: rankWeights(problem.model, problem.workload.adapters, plan, rank),
     tokens: (problem.workload.seqLen / plan.cp) * plan.microBatchSize,
     inFlight: scheduleOf(plan).inFlight(pipelineShape(plan, estimate.numMicroBatches), stageIndex),
   };
 }
 
 /** Weights, gradients and optimizer states: bytes of a parameter, how many, and over how many ranks they are cut. */
-function stateFormulas({ context: { problem, plan }, held }: Stage, category: MemoryItem['category']): Told[] {
+function stateFormulas({ context: { problem, plan }, weights }: Stage, category: MemoryItem['category']): Told[] {
   const { workload } = problem;
   const split = splitOf(plan);
   const bytesOf = {
@@ -67,13 +68,12 @@ function stateFormulas({ context: { problem, plan }, held }: Stage, category: Me
   const offloaded = { weights: plan.offload.weights, gradients: 0, optimizer: plan.offload.optimizer }[category];
   const share = offloaded === 0 ? [] : [input('share on the device', 1 - offloaded, 'fraction')];
   const each = input('bytes of a parameter', bytesOf[category], 'B');
+  const { trained, frozen } = weights;
+  const ranks = 'ranks that share them';
   const sets = [
-    { of: input('parameters on the rank', held.dense), shards: split.denseShards, ranks: 'ranks that share them' },
-    {
-      of: input('expert parameters on the rank', held.experts),
-      shards: split.expertShards,
-      ranks: 'ranks that share them',
-    },
+    { of: input('parameters on the rank', trained.dense), shards: split.denseShards, ranks },
+    { of: input('expert parameters on the rank', trained.experts), shards: split.expertShards, ranks },
+    { of: input('frozen parameters on the rank', frozen.dense + frozen.experts), shards: split.denseShards, ranks },
   ];
   return sets.flatMap(({ of, shards, ranks }) => [
     told([each, of, ...share]),

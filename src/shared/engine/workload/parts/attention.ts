@@ -79,7 +79,7 @@ function rotary(spec: Attention, context: LayerContext): Operator[] {
 function biasGradients(spec: Attention, context: LayerContext): Operator[] {
   const width =
     (spec.qkvBias ? projectedWidth(spec) / context.tp : 0) + (spec.outputBias ? context.model.hiddenSize : 0);
-  if (width === 0) return [];
+  if (width === 0 || context.adapters !== null) return [];
   return [
     elementwise('Bias gradients of attention', context.processor, {
       forward: 0,

@@ -36,7 +36,7 @@ function activation({ gated, width }: Dense, context: LayerContext): Operator {
 }
 
 function biasGradients({ bias, width }: Dense, context: LayerContext): Operator[] {
-  if (!bias) return [];
+  if (!bias || context.adapters !== null) return [];
   return [
     elementwise('Bias gradients of the feed-forward part', context.processor, {
       forward: 0,
