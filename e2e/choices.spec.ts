@@ -2,7 +2,7 @@ import { expectAccessible } from './accessibility.ts';
 import { examplesPlanned, expect, test } from './fixtures.ts';
 
 test('the model step draws the layers by kind, and lets their order be changed', async ({ appPage: page }) => {
-  const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false', { timeout: 60_000 });
+  const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false');
   await settled();
   await page.getByTestId('new-scenario').click();
   await page.getByTestId('step-nav-model').click();
@@ -31,7 +31,7 @@ test('the model step draws the layers by kind, and lets their order be changed',
 });
 
 test('schedule, modules and offload are chosen in plain words and estimated at once', async ({ appPage: page }) => {
-  const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false', { timeout: 60_000 });
+  const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false');
   await examplesPlanned(page);
   await page.getByTestId('scenario-card').filter({ hasText: 'GPT 1T' }).getByTestId('card-open').click();
   await page.getByTestId('open-best').click();

@@ -116,7 +116,7 @@ export const test = base.extend<TestFixtures, { shell: Shell; chrome: Browser | 
 /** Waits, in the library of a first start, until the searches of the examples have ended and said so. */
 export async function examplesPlanned(page: Page): Promise<void> {
   for (const name of ['GPT 1T', 'Llama 3.1 405B', 'Llama 3.1 8B'])
-    await expect(page.getByTestId('scenario-card').filter({ hasText: name })).toContainText('MFU', { timeout: 60_000 });
+    await expect(page.getByTestId('scenario-card').filter({ hasText: name })).toContainText('MFU');
 }
 
 export { expect } from '@playwright/test';

@@ -4,7 +4,7 @@ import { expect, test } from './fixtures.ts';
 test('the cluster step tells where figures come from, takes own ones, and levels of the network', async ({
   appPage: page,
 }) => {
-  const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false', { timeout: 30_000 });
+  const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false');
   await settled();
   await page.getByTestId('new-scenario').click();
   await page.getByTestId('step-nav-cluster').click();
@@ -29,4 +29,17 @@ test('the cluster step tells where figures come from, takes own ones, and levels
   await page.getByRole('button', { name: 'Remove this level' }).click();
   await expect(page.getByTestId('tier')).toHaveCount(0);
   await settled();
+});
+
+test('a part without measured kernels says so where its plans are listed', async ({ appPage: page }) => {
+  const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false');
+  await settled();
+  await page.getByTestId('new-scenario').click();
+  await page.getByTestId('step-nav-cluster').click();
+  await page.getByTestId('cluster-accelerator').selectOption({ label: 'AMD Instinct MI300X' });
+  await settled();
+  await page.getByTestId('plan-it').click();
+  await expect(page.getByTestId('caveats')).toContainText('no kernels were measured on it');
+  await settled();
+  await expectAccessible(page);
 });

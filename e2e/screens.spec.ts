@@ -5,7 +5,7 @@ import { expect, test } from './fixtures.ts';
 for (const theme of ['light', 'dark'] as const)
   test(`every screen is free of accessibility faults, ${theme}`, async ({ appPage: page }) => {
     test.setTimeout(120_000);
-    const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false', { timeout: 30_000 });
+    const settled = () => expect(page.locator('#app')).toHaveAttribute('data-busy', 'false');
     await settled();
     await page.getByTestId(`theme-${theme}`).check({ force: true }); // the input itself is under its icon
     await expectAccessible(page);

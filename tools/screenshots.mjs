@@ -35,13 +35,28 @@ const screens = {
   /** @param {import('@playwright/test').Page} page */
   wizard: async (page) => page.getByTestId('new-scenario').click(),
   /** @param {import('@playwright/test').Page} page */
+  model: async (page) => {
+    await page.getByTestId('new-scenario').click();
+    await page.getByTestId('step-nav-model').click();
+    await page.getByTestId('model-preset').selectOption({ label: 'DeepSeek-V3 (671B)' });
+  },
+  /** @param {import('@playwright/test').Page} page */
   plans: async (page) => page.getByTestId('card-open').first().click(),
   /** @param {import('@playwright/test').Page} page */
   plan: async (page) => {
     await page.getByTestId('card-open').first().click();
     await page.getByTestId('open-best').click();
   },
+  /** @param {import('@playwright/test').Page} page */
+  explain: async (page) => {
+    await page.getByTestId('card-open').first().click();
+    await page.getByTestId('open-best').click();
+    await page.getByTestId('explain-mfu').click();
+    await page.getByTestId('input-modelFlops').click();
+  },
 };
+/** What lies over the page fills the window; a window as tall as the page would leave it empty. */
+const overlays = new Set(['explain']);
 
 if (!build({ onlyIfStale: true, quiet: true })) process.exit(1);
 mkdirSync(out, { recursive: true });
@@ -70,7 +85,7 @@ for (const [name, open] of Object.entries(screens))
       await settled(page);
       // a window as tall as its content, so that what is fixed to its edges is drawn where it belongs
       const height = await page.evaluate(() => document.documentElement.scrollHeight);
-      await page.setViewportSize({ ...viewport, height: Math.max(viewport.height, height) });
+      if (!overlays.has(name)) await page.setViewportSize({ ...viewport, height: Math.max(viewport.height, height) });
       await settled(page);
       await page.screenshot({ path: path.join(out, `${name}-${scheme}${suffix}.png`) });
       console.log(`${name}-${scheme}${suffix}.png`);

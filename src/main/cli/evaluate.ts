@@ -1,8 +1,9 @@
 import type { Evaluation } from '#shared/contract.ts';
 import { AppError } from '#shared/errors.ts';
-import type { PlanInput, Violation } from '#shared/schema/index.ts';
-import { formatBytes, formatSeconds } from '#shared/units.ts';
+import type { PlanInput, Scenario, Violation } from '#shared/schema/index.ts';
+import { formatBytes, formatIn, formatSeconds } from '#shared/units.ts';
 import { describePlan } from '../services/answers.ts';
+import type { Planner } from '../services/planner.ts';
 import { openPlan, openScenario, type OpenedScenario } from '../services/sources.ts';
 import { withPlanner, type ExitCode } from './common.ts';
 import { bold, printAssumed, printJson, printWarnings, type Terminal } from './terminal.ts';
@@ -18,6 +19,8 @@ interface Answer {
   opened: OpenedScenario;
   evaluation: Evaluation;
   nearestArguments: string;
+  /** The run with failures and checkpoints, in sentences. */
+  wholeRun: string[];
 }
 
 const verdictWords = {
@@ -36,10 +39,26 @@ export function planOf({ scenario }: OpenedScenario, text: string | undefined): 
   });
 }
 
+/** Days, cost and energy with what interrupts a run, and its tokens against compute-optimal; empty without tokens. */
+function describeRun(planner: Planner, scenario: Scenario, plan: PlanInput): string[] {
+  const told = (id: string): string | null => {
+    const { value, unit } = planner.explain(scenario, plan, id);
+    return value === null ? null : formatIn(value, unit);
+  };
+  const days = told('daysWithFailures');
+  if (days === null) return [];
+  const rest = [told('costWithFailures'), told('energyKwh')].filter((text) => text !== null);
+  return [
+    `With failures and checkpoints: ${[days, ...rest].join(', ')}; ${told('goodput') ?? ''} of the time is work.`,
+    `${told('tokensPerParameter') ?? ''} tokens per active parameter; compute-optimal are ${told('computeOptimalTokens') ?? ''} tokens.`,
+  ];
+}
+
 function describeViolation({ message, path, legal }: Violation): string {
   const choices = legal.slice(0, 12).map(String).join(', ');
   const more = legal.length > 12 ? ', …' : '';
-  return `  - ${message}.${legal.length > 0 ? ` Legal here: ${path} = ${choices}${more}.` : ''}\n`;
+  const remedy = legal.length > 0 ? `Legal here: ${path} = ${choices}${more}.` : `No value of ${path} alone mends it.`;
+  return `  - ${message}. ${remedy}\n`;
 }
 
 function printInvalid(terminal: Terminal, answer: Answer): void {
@@ -71,6 +90,7 @@ function print(terminal: Terminal, answer: Answer): void {
   const width = terminal.columns;
   terminal.out(`${bold(terminal, `${describePlan(plan)} ${verdictWords[verdict]}:`)}\n`);
   terminal.out(`${describeEstimate(estimate)}.\n`);
+  for (const line of answer.wholeRun) terminal.out(`${line}\n`);
   terminal.out(`\nWhere a step goes:\n${formatWaterfall(estimate, width)}`);
   terminal.out(`\n${formatMemory(estimate, width)}`);
   terminal.out(`\n${formatMoments(estimate)}`);
@@ -87,7 +107,8 @@ export function evaluate(terminal: Terminal, source: string, options: EvaluateOp
     else {
       const { nearestPlan } = evaluation;
       const nearestArguments = nearestPlan === null ? '' : planner.argumentsOf(opened.scenario, nearestPlan);
-      print(terminal, { opened, evaluation, nearestArguments });
+      const wholeRun = evaluation.valid ? describeRun(planner, opened.scenario, evaluation.plan) : [];
+      print(terminal, { opened, evaluation, nearestArguments, wholeRun });
     }
     return evaluation.valid && evaluation.verdict !== 'out-of-memory' ? 0 : 1;
   });

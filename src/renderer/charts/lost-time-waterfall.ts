@@ -63,7 +63,7 @@ function shortText(bar: Bar | undefined): string {
 function pointsText(share: number): string {
   const size = Math.abs(share) * 100;
   const sign = share < 0 ? '+' : '−';
-  return `${size > 0 && size < 0.1 ? 'under 0.1' : sign + formatNumber(Math.round(size * 10) / 10)} points`;
+  return `${size > 0 && size < 0.1 ? '< 0.1' : sign + formatNumber(Math.round(size * 10) / 10)} points`;
 }
 
 function valueText(bar: Bar, total: number): string {

@@ -83,7 +83,7 @@ const contextRules: Rule[] = [
       const parts = cpMethod === 'ulysses' ? cp : 2 * cp;
       return workload.seqLen % parts === 0
         ? null
-        : `context parallelism cuts ${workload.seqLen} tokens into ${parts} equal parts (cp = ${cp}), which does not divide`;
+        : `the ${workload.seqLen} tokens of a sequence do not divide into the ${parts} equal parts that cp = ${cp} makes`;
     },
     ({ network }) => divisorsOf(network.numAccelerators),
   ),
@@ -95,10 +95,10 @@ const contextRules: Rule[] = [
       const heads = model.numHeads / tp;
       const kvHeads = Math.max(1, model.numKvHeads / tp);
       if (heads % cp !== 0)
-        return `Ulysses deals the ${heads} heads of a tp rank out to cp = ${cp}, which does not divide`;
+        return `the ${heads} heads of a tp rank do not divide over cp = ${cp}, as Ulysses deals them out`;
       return kvHeads % cp === 0 || cp % kvHeads === 0
         ? null
-        : `Ulysses deals the ${kvHeads} key/value heads of a tp rank out to cp = ${cp}, which does not divide`;
+        : `the ${kvHeads} key/value heads of a tp rank do not divide over cp = ${cp}, as Ulysses deals them out`;
     },
     ({ network }) => divisorsOf(network.numAccelerators),
   ),

@@ -52,7 +52,7 @@ const broken: [rule: string, path: string, choices: Choices, input: PlanInput, s
   ],
 
   ['ffn-divides-tp', 'tp', { model: { ffnHiddenSize: 4098 } }, { tp: 4 }, /FFN width 4098 .* tp = 4/],
-  ['sequence-divides-tp', 'tp', { seqLen: 1022 }, { tp: 4 }, /splits 1022 tokens over tp = 4/],
+  ['sequence-divides-tp', 'tp', { seqLen: 1022 }, { tp: 4 }, /the 1022 tokens of a rank do not divide over tp = 4/],
   ['sequence-parallel-needs-tp', 'sequenceParallel', {}, { sequenceParallel: true }, /needs tp above 1/],
   ['layers-divide-pp', 'pp', { model: { numLayers: 7 } }, { pp: 4 }, /7 layers .* pp = 4: 3 would be lost/],
   ['layers-divide-vpp', 'vpp', {}, { pp: 2, vpp: 3 }, /the 4 layers of a rank do not divide over vpp = 3/],
@@ -127,7 +127,13 @@ const broken: [rule: string, path: string, choices: Choices, input: PlanInput, s
     { tp: 2, ep: 2, sequenceParallel: false },
     /need sequence parallelism/,
   ],
-  ['sequence-divides-cp', 'cp', { seqLen: 1026 }, { cp: 2 }, /cuts 1026 tokens into 4 equal parts/],
+  [
+    'sequence-divides-cp',
+    'cp',
+    { seqLen: 1026 },
+    { cp: 2 },
+    /1026 tokens of a sequence do not divide into the 4 equal parts that cp = 2/,
+  ],
   [
     'heads-divide-cp',
     'cp',

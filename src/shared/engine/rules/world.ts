@@ -27,7 +27,7 @@ export const worldRules: readonly Rule[] = [
     ({ workload }, { tp, cp, sequenceParallel }) =>
       !sequenceParallel || workload.seqLen % (tp * cp) === 0
         ? null
-        : `sequence parallelism splits ${workload.seqLen / cp} tokens over tp = ${tp}, which does not divide`,
+        : `the ${workload.seqLen / cp} tokens of a rank do not divide over tp = ${tp}, as sequence parallelism splits them`,
     tpCandidates,
   ),
   {

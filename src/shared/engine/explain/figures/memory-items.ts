@@ -121,54 +121,82 @@ function embeddingOutput({ context: { problem, plan }, tokens, inFlight }: Stage
   };
 }
 
-/** The tensors that the layers of one kind keep, as parts of their item. */
-function tensorParts({ context, rank, tokens, inFlight }: Stage, item: MemoryItem): Figure[] {
+interface Tensor {
+  label: string;
+  bytesPerToken: number;
+  source: string;
+}
+
+/** Tensors of so many layers and micro-batches as parts of an item; empty where they do not add up to it. */
+function partsOf(stage: Stage, item: MemoryItem, tensors: readonly Tensor[], times: readonly FigureInput[]): Figure[] {
+  const parts = tensors.map(({ label, bytesPerToken, source }) => {
+    const factors = [
+      ...times,
+      input('tokens of a micro-batch', stage.tokens),
+      input('bytes of a token', bytesPerToken, 'B'),
+    ];
+    const { formula, inputs, bytes } = told(factors);
+    return { figure: part({ label, value: bytes, unit: 'B', formula, inputs, source }), bytes };
+  });
+  const sum = parts.reduce((total, { bytes }) => total + bytes, 0);
+  return isSame(sum, item.bytes) ? parts.filter(({ bytes }) => bytes !== 0).map(({ figure }) => figure) : [];
+}
+
+/** The tensors that the layers of one kind keep, or that one layer holds while it is recomputed, as parts of their item. */
+function tensorParts(stage: Stage, item: MemoryItem): Figure[] {
+  const { context, rank, inFlight } = stage;
   const { problem, plan } = context;
   const { model } = problem;
-  const { mode, modules } = plan.recompute;
   const { kinds, order } = stackOf(model);
   const onDevice = 1 - plan.offload.activations;
+  const boundary = (2 * model.hiddenSize) / (plan.sequenceParallel ? plan.tp : 1);
   for (const [index, kind] of kinds.entries()) {
     const count = (rank.counts[index] ?? 0) + (index === (order.at(-1) ?? 0) ? rank.mtpLayers : 0);
     if (count === 0) continue;
     const all = layerTensors(kind, tensorContext(problem, plan));
-    const kept = all.filter((one) => !(mode === 'selective' && one.modules.some((module) => modules.includes(module))));
-    const shard = plan.sequenceParallel ? plan.tp : 1;
-    const tensors =
+    const { mode, modules } = plan.recompute;
+    const isDropped = (one: (typeof all)[number]) =>
+      mode === 'selective' && one.modules.some((module) => modules.includes(module));
+    const kept =
       mode === 'full'
-        ? [{ label: 'Input of the layer', bytesPerToken: (2 * model.hiddenSize) / shard, source: 'docs/MODEL.md §3.3' }]
-        : kept;
-    const parts = tensors.map(({ label, bytesPerToken, source }) => {
-      const { formula, inputs, bytes } = told([
-        input('micro-batches in flight', inFlight),
-        input('layers', count),
-        input('tokens of a micro-batch', tokens),
-        input('bytes of a token', bytesPerToken, 'B'),
-        ...(onDevice === 1 ? [] : [input('share on the device', onDevice, 'fraction')]),
-      ]);
-      return part({ label, value: bytes, unit: 'B', formula, inputs, source });
-    });
-    if (
-      isSame(
-        parts.reduce((sum, { value }) => sum + (value ?? 0), 0),
-        item.bytes,
-      )
-    )
-      return parts.filter(({ value }) => value !== 0);
+        ? [{ label: 'Input of the layer', bytesPerToken: boundary, source: 'docs/MODEL.md §3.3' }]
+        : all.filter((one) => !isDropped(one));
+    const again = mode === 'full' ? all : all.filter(isDropped);
+    const times = [
+      input('micro-batches in flight', inFlight),
+      input('layers', count),
+      ...(onDevice === 1 ? [] : [input('share on the device', onDevice, 'fraction')]),
+    ];
+    const found = item.category === 'activations' ? partsOf(stage, item, kept, times) : partsOf(stage, item, again, []);
+    if (found.length > 0) return found;
   }
   return [];
 }
 
+/** What the allocator loses between its blocks, and what the process holds beside it. */
+function poolFormulas({ bytes, seenBy }: MemoryItem, all: readonly MemoryItem[]): Told[] {
+  if (seenBy === 'device') return [told([input('constant, measured', bytes, 'B')])];
+  const allocated = all.reduce((sum, one) => (one.seenBy === undefined ? sum + one.bytes : sum), 0);
+  if (seenBy !== 'reserved' || allocated === 0) return [];
+  return [
+    told([input('share lost between blocks', bytes / allocated, 'fraction'), input('allocated', allocated, 'B')]),
+  ];
+}
+
 /** The items of one stage as figures, each with its formula or its parts. */
-export function itemFigures(context: FigureContext, stageIndex: number, items: readonly MemoryItem[]): Figure[] {
+export function itemFigures(
+  context: FigureContext,
+  stageIndex: number,
+  items: { own: readonly MemoryItem[]; all: readonly MemoryItem[] },
+): Figure[] {
   const stage = stageOf(context, stageIndex);
-  return items.map((item) => {
+  return items.own.map((item) => {
     const { label, bytes, source, category } = item;
     const plain = part({ label, value: bytes, unit: 'B', source });
     if (stage === null) return plain;
-    const children = category === 'activations' ? tensorParts(stage, item) : [];
+    const children = tensorParts(stage, item);
     if (children.length > 0) return { ...plain, children };
-    const formulas = [...stateFormulas(stage, category), ...bufferFormulas(stage)];
+    const formulas = [...stateFormulas(stage, category), ...bufferFormulas(stage), ...poolFormulas(item, items.all)];
     const found = formulas.find((one) => isSame(one.bytes, bytes));
     return found === undefined ? plain : { ...plain, formula: found.formula, inputs: found.inputs };
   });

@@ -14,7 +14,8 @@ const labels: Readonly<Record<MemoryCategory, string>> = {
 
 /** What `wanted` items of one stage add up to, by category. */
 function categories(context: FigureContext, stageIndex: number, wanted: (item: MemoryItem) => boolean): Figure[] {
-  const items = stageMemoryItems(context.problem, context.plan, stageIndex).filter(wanted);
+  const all = stageMemoryItems(context.problem, context.plan, stageIndex);
+  const items = all.filter(wanted);
   return (Object.keys(labels) as MemoryCategory[]).flatMap((category) => {
     const own = items.filter((item) => item.category === category);
     if (own.length === 0) return [];
@@ -24,7 +25,7 @@ function categories(context: FigureContext, stageIndex: number, wanted: (item: M
         value: own.reduce((sum, { bytes }) => sum + bytes, 0),
         unit: 'B',
         source: 'sum of its items',
-        children: itemFigures(context, stageIndex, own),
+        children: itemFigures(context, stageIndex, { own, all }),
       }),
     ];
   });

@@ -43,7 +43,7 @@ function kindFigure(model: Model, one: ReturnType<typeof countedKinds>[number]):
       source: SOURCE,
     });
   return part({
-    label: `Layers of kind ${name}`,
+    label: stackOf(model).kinds.length === 1 ? 'Layers' : `Layers of kind ${name}`,
     value: count * each,
     unit: '',
     source: SOURCE,
@@ -95,22 +95,19 @@ function flopParts({ problem }: FigureContext, passes: number): Figure[] {
       ],
       source,
     });
-  return countedKinds(model).flatMap(({ name, kind, count }) =>
-    [
+  const kinds = countedKinds(model);
+  return kinds.flatMap(({ name, kind, count }) => {
+    const of = kinds.length === 1 ? 'the layers' : `layers of kind ${name}`;
+    return [
+      leaf(`Linear maps of ${of}`, partLinearFlops(kind, model), count, 'docs/MODEL.md §2.1: 2 per weight'),
       leaf(
-        `Linear maps of layers of kind ${name}`,
-        partLinearFlops(kind, model),
-        count,
-        'docs/MODEL.md §2.1: 2 per weight',
-      ),
-      leaf(
-        `Attention scores and sums, or states, of kind ${name}`,
+        `What depends on the sequence, in ${of}`,
         partCoreFlops(kind, model, workload.seqLen),
         count,
         'docs/MODEL.md §2.1: the full square for attention',
       ),
-    ].filter(({ value }) => value !== 0),
-  );
+    ].filter(({ value }) => value !== 0);
+  });
 }
 
 function modelFlopParts(context: FigureContext): Figure[] {
