@@ -54,6 +54,41 @@ describe('fp8', () => {
   });
 });
 
+describe('fp4', () => {
+  const fp4 = processorOf(problemOf({ accelerator: 'gb200-nvl72', precision: { compute: 'fp4' } }));
+  const fp8 = processorOf(problemOf({ accelerator: 'gb200-nvl72', precision: { compute: 'fp8' } }));
+
+  test('a large matmul is faster than in fp8, and by less than its peak promises', () => {
+    const gain = matmulTime(fp8, shape) / matmulTime(fp4, shape);
+    expect(gain).toBeGreaterThan(1.1);
+    expect(gain).toBeLessThan(2);
+  });
+
+  test('an input is read three times and written twice, with a scale per 16 elements', () => {
+    const uncast = { ...fp4, castBytesPerElement: 0 };
+    const cast = memoryTime(fp4, (6 + 2 * (0.5 + 1 / 16)) * 8192 ** 2, 3);
+    expect(matmulTime(fp4, shape) - matmulTime(uncast, shape)).toBeCloseTo(cast, 12);
+    expect(inputGradientTime(fp4, shape) - inputGradientTime(uncast, shape)).toBeCloseTo(cast, 12);
+    expect(weightGradientTime(fp4, shape)).toBe(weightGradientTime(uncast, shape));
+  });
+
+  test('what stays in 16 bits is that of a bf16 run', () => {
+    const bf16 = processorOf(problemOf({ accelerator: 'gb200-nvl72' }));
+    const { matmul, rates, castBytesPerElement } = inHalf(fp4);
+    expect({ matmul, rates, castBytesPerElement }).toEqual({
+      matmul: bf16.matmul,
+      rates: bf16.rates,
+      castBytesPerElement: 0,
+    });
+  });
+
+  test('a part without fp4 kernels of its own runs a similar one’s at its own peak', () => {
+    const mi355x = processorOf(problemOf({ accelerator: 'mi355x', precision: { compute: 'fp4' } }));
+    expect(mi355x.rates.peakFlopsPerSecond).toBe(10_066e12);
+    expect(mi355x.matmul.operandBytesPerElement).toBe(0.5625);
+  });
+});
+
 test.each([
   ['h100-80gb-sxm', 0.75 / 0.35],
   ['a100-80gb-sxm', 1],

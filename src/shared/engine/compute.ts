@@ -4,6 +4,7 @@
  */
 import { attentionSeconds, matmulAlignmentFactor, matmulSeconds } from './kernels/index.ts';
 import type { AttentionCurve, AttentionShape, DeviceRates, MatmulCurve, MatmulShape } from './kernels/index.ts';
+import { lowPrecisionOf, sagOf } from './low-precision.ts';
 import type { Problem } from './problem.ts';
 
 /** A device with the curves and constants that turn shapes into seconds. */
@@ -19,6 +20,8 @@ export interface Processor {
   matmulSlowdown: number;
   /** Bytes moved per element to cast an input of a matmul; 0 where inputs arrive in their type. */
   castBytesPerElement: number;
+  /** Kernels that casting one input takes. */
+  castKernels: number;
   attentionSlowdown: number;
   /** The same of flash attention's second generation. */
   flash2Slowdown: number;
@@ -26,13 +29,6 @@ export interface Processor {
   memoryEfficiency: number;
   optimizerEfficiency: number;
 }
-
-/**
- * Bytes per element that an fp8 recipe moves to cast an input: read 2, write 1 by rows and 1 by columns (backward reads it
- * transposed). Source: MODEL §4.1 (fp8: cast, then 2MNK at the fp8 rate); Transformer Engine casts each input once for
- * all matmuls that read it, so the tables' own cast, which they measure in every call, is left out.
- */
-const FP8_CAST_BYTES = 4;
 
 /**
  * Time of flash attention's second generation on Hopper over that of the kernels that were measured (its third): 75 % of
@@ -50,11 +46,6 @@ export const KERNEL_LAUNCH_SECONDS = 3e-6;
  */
 const ATTENTION_BACKWARD_RATIO = 2.5 / 0.85;
 
-/** fp8 curve for a part that borrows the kernels of one without fp8: the H100's, the first part with it. */
-function borrowedFp8({ calibration }: Problem): MatmulCurve | undefined {
-  return calibration.kernels.accelerators['h100-sxm']?.matmul['fp8'];
-}
-
 /**
  * A curve as training sees it: kernels follow one another without a pause, so the part stays at its power limit whatever
  * the size of one kernel, and the sag that a benchmark finds in its longest kernels holds for all.
@@ -63,26 +54,35 @@ function sustained<Curve extends MatmulCurve | AttentionCurve>(curve: Curve): Cu
   return { ...curve, sagHalfFlops: 0 };
 }
 
-/** The fp8 curve without the cast that the tables' calls contain, which the step counts by itself. */
-function fp8Curve(fp8: MatmulCurve, half: MatmulCurve): MatmulCurve {
+/**
+ * The layers' curve under a recipe in fewer bits, and undefined where nobody measured it. Each input is cast once for all
+ * matmuls that read it, which the step counts by itself, so the cast that every call of the tables contains is left out.
+ */
+function layerCurve({ device, calibration, workload }: Problem, half: MatmulCurve): MatmulCurve | undefined {
+  const recipe = lowPrecisionOf(workload.compute);
+  if (recipe === null) return sustained(half);
+  const { accelerators } = calibration.kernels;
+  const own = accelerators[device.kernelCurves]?.matmul;
+  const curve = own?.[recipe.curve] ?? accelerators[recipe.firstPart]?.matmul[recipe.curve];
+  if (curve === undefined) return undefined;
+  const eight = own?.['fp8'];
   return sustained({
-    ...fp8,
+    ...curve,
     castBytesPerElement: 0,
-    launchSeconds: Math.min(fp8.launchSeconds, half.launchSeconds),
-    // fp8 draws no less power than 16 bits; where the tables' fp8 kernels are too short to show it, 16 bits do
-    sagFraction: Math.max(fp8.sagFraction, half.sagFraction),
+    launchSeconds: Math.min(curve.launchSeconds, half.launchSeconds),
+    sagFraction: sagOf(recipe, curve, eight === undefined ? [half] : [half, eight]),
   });
 }
 
 export function processorOf(problem: Problem): Processor {
   const { device, calibration, workload } = problem;
   const curves = calibration.kernels.accelerators[device.kernelCurves];
-  const isFp8 = workload.compute === 'fp8';
+  const recipe = lowPrecisionOf(workload.compute);
   // fp16 runs on the same units at the same rate, and the tables hold bf16
   const halfMatmul = curves?.matmul['bf16'];
-  const fp8 = curves?.matmul['fp8'] ?? borrowedFp8(problem);
+  const matmul = halfMatmul === undefined ? undefined : layerCurve(problem, halfMatmul);
   const attention = curves?.attention['bf16'];
-  if (halfMatmul === undefined || attention === undefined || (isFp8 && fp8 === undefined))
+  if (halfMatmul === undefined || matmul === undefined || attention === undefined)
     throw new Error(`no ${workload.compute} curves for ${device.kernelCurves}`);
   const { attentionSlowdown, memoryEfficiency, optimizerEfficiency } = calibration.parameters;
   const { memoryBytesPerSecond, numMultiprocessors } = device;
@@ -91,12 +91,13 @@ export function processorOf(problem: Problem): Processor {
   const matmulSlowdown = calibration.parameters.matmulSlowdown * device.matmulSlowdown;
   return {
     rates: rates(device.peakFlopsPerSecond),
-    matmul: isFp8 && fp8 !== undefined ? fp8Curve(fp8, halfMatmul) : sustained(halfMatmul),
-    halfRates: rates(isFp8 ? (device.peaks.bf16 ?? device.peakFlopsPerSecond) : device.peakFlopsPerSecond),
+    matmul,
+    halfRates: rates(recipe === null ? device.peakFlopsPerSecond : (device.peaks.bf16 ?? device.peakFlopsPerSecond)),
     halfMatmul: sustained(halfMatmul),
     attention: sustained(attention),
     matmulSlowdown,
-    castBytesPerElement: isFp8 ? FP8_CAST_BYTES : 0,
+    castBytesPerElement: recipe?.castBytesPerElement ?? 0,
+    castKernels: recipe?.castKernels ?? 0,
     attentionSlowdown,
     flash2Slowdown: attentionSlowdown * (HOPPER_CURVES.has(device.kernelCurves) ? FLASH_2_ON_HOPPER : 1),
     memoryEfficiency,
@@ -104,15 +105,15 @@ export function processorOf(problem: Problem): Processor {
   };
 }
 
-/** The processor with its layers' matmuls in 16 bits: for what stays in them in an fp8 recipe. */
+/** The processor with its layers' matmuls in 16 bits: for what stays in them in a recipe of fewer. */
 export function inHalf(processor: Processor): Processor {
   const { halfRates: rates, halfMatmul: matmul } = processor;
-  return { ...processor, rates, matmul, castBytesPerElement: 0 };
+  return { ...processor, rates, matmul, castBytesPerElement: 0, castKernels: 0 };
 }
 
 /** Seconds to cast an input of a matmul to its type, once for all matmuls that read it. */
 function castTime(processor: Processor, elements: number): number {
-  return memoryTime(processor, processor.castBytesPerElement * elements);
+  return memoryTime(processor, processor.castBytesPerElement * elements, processor.castKernels);
 }
 
 /** Seconds of one matmul kernel in a training stack. */
@@ -122,16 +123,16 @@ function kernelTime(processor: Processor, shape: MatmulShape): number {
 }
 
 /** Seconds to start one matmul and one cast: what matmuls that run as one kernel pay once. */
-export function launchTime({ matmul, matmulSlowdown, castBytesPerElement }: Processor): number {
-  return matmul.launchSeconds * matmulSlowdown + (castBytesPerElement > 0 ? KERNEL_LAUNCH_SECONDS : 0);
+export function launchTime({ matmul, matmulSlowdown, castKernels }: Processor): number {
+  return matmul.launchSeconds * matmulSlowdown + castKernels * KERNEL_LAUNCH_SECONDS;
 }
 
-/** Seconds of C[m,n] = A[m,k]·B[k,n] in a training stack, with the cast of A in an fp8 recipe. */
+/** Seconds of C[m,n] = A[m,k]·B[k,n] in a training stack, with the cast of A in a recipe of fewer bits. */
 export function matmulTime(processor: Processor, shape: MatmulShape): number {
   return kernelTime(processor, shape) + castTime(processor, shape.m * shape.k);
 }
 
-/** Seconds of that matmul's input gradient, [m,n]·[n,k], with the cast of the output's gradient in an fp8 recipe. */
+/** Seconds of that matmul's input gradient, [m,n]·[n,k], with the cast of the output's gradient in a recipe of fewer bits. */
 export function inputGradientTime(processor: Processor, { m, n, k }: MatmulShape): number {
   return kernelTime(processor, { m, n: k, k: n }) + castTime(processor, m * n);
 }

@@ -17,6 +17,7 @@ import {
   type Network,
 } from './device.ts';
 import { stackOf } from '../layer-stack.ts';
+import { weightCopyBytes, type ComputePrecision } from './low-precision.ts';
 import { optimizerStatesOf } from './optimizer-states.ts';
 
 export type { Device, Host, Network } from './device.ts';
@@ -25,9 +26,9 @@ export interface Workload {
   globalBatchSize: number;
   seqLen: number;
   tokens: number | null;
-  compute: 'bf16' | 'fp16' | 'fp8';
+  compute: ComputePrecision;
   weightBytesPerParameter: number;
-  /** Bytes of low-precision copies of a weight that the matmuls read (fp8 and its transpose), per parameter. */
+  /** Bytes of low-precision copies of a weight that the matmuls read (cast and transposed), per parameter. */
   weightCopyBytesPerParameter: number;
   /** Bytes of the gradient that is accumulated and reduced between ranks, per parameter. */
   gradientBytesPerParameter: number;
@@ -87,12 +88,6 @@ export function stackYearOf(version: string | null): number {
 
 const bytesOf = { bf16: 2, fp16: 2, fp32: 4, fp8: 1 } as const;
 
-/** fp8 matmuls read an fp8 copy of a 16-bit weight and its transpose; of an fp8 weight only the transpose is a copy. */
-function copyBytes(weights: Scenario['job']['precision']['weights'], compute: Workload['compute']): number {
-  if (compute !== 'fp8') return 0;
-  return weights === 'fp8' ? 1 : 2;
-}
-
 function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workload {
   const optimizer = optimizerStatesOf(job);
   return {
@@ -101,7 +96,7 @@ function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workloa
     tokens: job.tokens,
     compute,
     weightBytesPerParameter: bytesOf[job.precision.weights],
-    weightCopyBytesPerParameter: copyBytes(job.precision.weights, compute),
+    weightCopyBytesPerParameter: weightCopyBytes(job.precision.weights, compute),
     gradientBytesPerParameter: bytesOf[job.precision.gradients],
     optimizerBytesPerParameter: optimizer.perParameter,
     outerOptimizerBytesPerParameter: optimizer.perOuterParameter,

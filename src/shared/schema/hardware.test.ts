@@ -34,6 +34,17 @@ describe('precisions that a part has', () => {
     });
     expect(open({ accelerator: 'v100', numAccelerators: 8 }, { compute: 'fp16' }).job.precision.weights).toBe('fp16');
   });
+  test('H100 refuses fp4, GB200 plans it', () => {
+    expect(refusal({ accelerator: 'h100', numAccelerators: 8 }, { compute: 'fp4' })).toMatchObject({
+      path: 'job.precision.compute',
+      message: expect.stringContaining('has no fp4 units') as string,
+      remedy: 'Use bf16, fp16 or fp8.',
+    });
+    expect(open({ accelerator: 'gb200', numAccelerators: 8 }, { compute: 'fp4' }).job.precision).toMatchObject({
+      compute: 'fp4',
+      weights: 'bf16',
+    });
+  });
   test('TPU v4 refuses fp16', () => {
     expect(refusal({ accelerator: 'tpu-v4', numAccelerators: 64 }, { compute: 'fp16' }).remedy).toBe('Use bf16.');
   });

@@ -10,7 +10,7 @@ const provenance = z.strictObject({
   note: z.string().optional(),
 });
 
-export const precisions = ['bf16', 'fp16', 'fp8', 'fp32'] as const;
+export const precisions = ['bf16', 'fp16', 'fp8', 'fp4', 'fp32'] as const;
 export type Precision = (typeof precisions)[number];
 
 /**

@@ -36,7 +36,7 @@ export const optimizers = [
 export type Optimizer = (typeof optimizers)[number];
 
 export const precisionSchema = z.strictObject({
-  /** Data type of the matrix multiplications. */
+  /** Data type of the matrix multiplications; `fp4` is the NVFP4 recipe. */
   compute: z.enum(precisions),
   /** `fp8`: the weights themselves are 8-bit, with their transpose beside them; master weights stay fp32. */
   weights: z.enum(['bf16', 'fp16', 'fp32', 'fp8']),

@@ -174,11 +174,14 @@ function customised(accelerator: Accelerator, { acceleratorOverrides }: Cluster)
 }
 
 function noUnits({ name, peakTflops }: Accelerator, { precision }: Scenario['job']): Issue {
-  const usable = (['bf16', 'fp16'] as const).filter((kind) => peakTflops[kind] !== null);
+  // who asks for few bits is told of the next wider ones too
+  const wider = precision.compute === 'fp4' ? (['bf16', 'fp16', 'fp8'] as const) : (['bf16', 'fp16'] as const);
+  const usable = wider.filter((kind) => peakTflops[kind] !== null);
+  const names = usable.length < 2 ? usable.join('') : `${usable.slice(0, -1).join(', ')} or ${usable.at(-1)}`;
   const remedy =
     usable.length === 0
       ? 'Use another accelerator.'
-      : `Use ${usable.join(' or ')}${usable.includes('bf16') ? '' : ' (with loss scaling)'}.`;
+      : `Use ${names}${usable.includes('bf16') ? '' : ' (with loss scaling)'}.`;
   return { path: 'job.precision.compute', message: `${name} has no ${precision.compute} units`, remedy };
 }
 
@@ -189,7 +192,7 @@ function unsupported(job: Scenario['job'], accelerator: Accelerator): Issue[] {
     issues.push({
       path: 'job.precision.compute',
       message: `${job.precision.compute} training is not planned by this version`,
-      remedy: 'Use bf16, fp16 or fp8.',
+      remedy: 'Use bf16, fp16, fp8 or fp4.',
     });
   else if (accelerator.peakTflops[job.precision.compute] === null) issues.push(noUnits(accelerator, job));
   return issues;

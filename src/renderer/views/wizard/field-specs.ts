@@ -73,8 +73,8 @@ export const jobGroups: readonly FieldGroup[] = [
         path: 'job.precision.compute',
         kind: 'choice',
         label: 'Matrix multiplications',
-        help: 'BF16 is the safe choice. FP8 is up to twice as fast on parts that have it, and needs scaling of its inputs.',
-        choices: choices(['bf16', 'BF16'], ['fp16', 'FP16'], ['fp8', 'FP8'], ['fp32', 'FP32 (later)']),
+        help: 'BF16 is the safe choice. FP8 is up to twice as fast on parts that have it. FP4 (NVFP4) is for Blackwell and newer; some layers may need BF16 to converge.',
+        choices: choices(['bf16', 'BF16'], ['fp16', 'FP16'], ['fp8', 'FP8'], ['fp4', 'FP4'], ['fp32', 'FP32 (later)']),
       },
       {
         path: 'job.precision.weights',

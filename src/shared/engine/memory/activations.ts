@@ -4,6 +4,7 @@
  */
 import { stackOf } from '../../layer-stack.ts';
 import type { LayerKind, Model, Plan } from '../../schema/index.ts';
+import { savedInputBytes } from '../low-precision.ts';
 import type { Problem } from '../problem.ts';
 import type { RankContent } from '../stages.ts';
 import { layerTensors } from '../workload/layer.ts';
@@ -67,7 +68,7 @@ export function tensorContext({ model, workload, framework }: Problem, plan: Pla
     model,
     plan,
     seqLen: workload.seqLen,
-    inputBytes: workload.compute === 'fp8' ? 1 : 2,
+    inputBytes: savedInputBytes(workload.compute),
     // Megatron-LM weighs inside the experts' activation; torchtitan before or after the experts (models/moe.py)
     keepsScoredRows: framework.family === 'fsdp',
   };

@@ -133,6 +133,12 @@ describe('FSDP', () => {
     expect(itemOf(choices, { dp: 8, sharding: { zeroStage: 2 } }, /fp8 copies/)).toBe(2 * whole.parameters);
   });
 
+  test('fp4 copies are 4 bits and a scale per 16 elements, by rows and by columns', () => {
+    const choices: Choices = { accelerator: 'gb200-nvl72', precision: { compute: 'fp4' } };
+    const { parameters } = planned(choices, { dp: 8 });
+    expect(itemOf(choices, { dp: 8 }, /fp4 copies/)).toBe(1.125 * parameters);
+  });
+
   test('rows are kept once more as the router’s scores weigh them', () => {
     const moe = { numExperts: 8, expertsPerToken: 2, expertFfnHiddenSize: 512 } as const;
     const model = {

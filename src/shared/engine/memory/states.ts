@@ -97,16 +97,16 @@ function addFrozen(into: MemorySink, { problem: { workload }, plan, frozen }: St
   into.add('weights', w * held * (1 - plan.offload.weights), `Frozen weights, ${w} B each`, SOURCE);
 }
 
-/** fp8 copies of the weights that the matmuls read: of all, or with ZeRO-3 of the layers that are gathered. */
+/** Copies in few bits of the weights that the matmuls read: of all, or with ZeRO-3 of the layers that are gathered. */
 function addWeightCopies(into: MemorySink, stage: StageHolding, split: Split): void {
   const { problem, plan, rank, held, frozen } = stage;
-  const { weightCopyBytesPerParameter: copies } = problem.workload;
+  const { weightCopyBytesPerParameter: copies, compute } = problem.workload;
   if (copies === 0) return;
   const whole = held.dense + held.experts + frozen.dense + frozen.experts;
   const { zeroStage, reshardAfterForward } = plan.sharding;
   const isGathered = zeroStage === 3 && split.denseShards > 1 && reshardAfterForward;
   const parameters = isGathered ? Math.min(GATHERED_UNITS * largestUnit(problem, plan, rank), whole) : whole;
-  into.add('weights', copies * parameters, 'fp8 copies of weights for the matmuls', SOURCE);
+  into.add('weights', copies * parameters, `${compute} copies of weights for the matmuls`, SOURCE);
 }
 
 /** What a rank holds for its parameters all the time: weights, gradients and optimizer states. */
@@ -122,7 +122,7 @@ export function addStates(into: MemorySink, stage: StageHolding): void {
   addFrozen(into, stage, split);
 }
 
-/** What of the parameters is there only in forward and backward: gathered weights, whole gradients, fp8 copies. */
+/** What of the parameters is there only in forward and backward: gathered weights, whole gradients, copies in few bits. */
 export function addGatheredStates(into: MemorySink, stage: StageHolding): void {
   const split = splitOf(stage.plan);
   addGathered(into, stage, split);

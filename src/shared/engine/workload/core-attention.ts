@@ -189,11 +189,11 @@ export function coreAttentionOperators(heads: CoreAttention, context: LayerConte
 
 /**
  * Bytes per element kept of attention's output: one tensor serves flash attention's backward and the output projection's;
- * where the projection reads fp8, a copy stands beside it. Unfused attention does not read its output again.
+ * where the projection reads fewer bits, a copy stands beside it. Unfused attention does not read its output again.
  */
 export function outputBytes({ plan, inputBytes }: TensorContext): number {
   if (inputBytes === 2) return 2;
-  return plan.runtime.attentionKernel === 'unfused' ? 1 : 3;
+  return plan.runtime.attentionKernel === 'unfused' ? inputBytes : 2 + inputBytes;
 }
 
 /**

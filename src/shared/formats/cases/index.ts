@@ -226,8 +226,7 @@ function recipePrecision(row: CaseRow, compute: string, assumed: string[]): Scen
 function jobOf(row: CaseRow, framework: CaseFramework, batch: ReturnType<typeof batchOf>, assumed: string[]) {
   const stated = precisionOf(row.precision);
   if (stated === null) assumed.push('precision: bf16');
-  if (stated === 'fp4') assumed.push('fp4 is planned as fp8: an upper bound of its memory');
-  const compute = stated === 'fp4' ? ('fp8' as const) : (stated ?? ('bf16' as const));
+  const compute = stated ?? ('bf16' as const);
   if (/unspecified/i.test(row.precision ?? '')) assumed.push(`precision: ${compute} (${row.precision})`);
   const task =
     row.mode === 'lora' ? ('lora' as const) : row.mode === 'pretrain' ? ('pretrain' as const) : ('sft' as const);

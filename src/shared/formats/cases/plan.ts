@@ -70,7 +70,7 @@ export function scheduleOf(text: string | null | undefined): Plan['schedule']['n
 }
 
 /** Data types of a record's precision; null where it names none that is known. */
-export function precisionOf(text: string | null | undefined): Job['precision']['compute'] | 'fp4' | null {
+export function precisionOf(text: string | null | undefined): Job['precision']['compute'] | null {
   if (text == null) return null;
   if (/fp4|nvfp4|mxfp4/i.test(text)) return 'fp4';
   if (/fp8|float8|mxfp8|hybrid|e4m3/i.test(text)) return /unspecified/i.test(text) ? 'bf16' : 'fp8';

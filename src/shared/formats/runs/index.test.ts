@@ -189,7 +189,6 @@ describe('a row is skipped, with its reason', () => {
     ['no framework', { framework: null }, /framework unknown/],
     ['experts of unknown width', { 'model.moe': { experts: 8, topk: 2 } }, /unknown: model\.moe\.moe_ffn/],
     ['latent attention of unknown ranks', { 'model.mla': { q_lora: 1 } }, /unknown: model\.mla\.kv_lora/],
-    ['fp4', { 'parallel.precision': 'NVFP4' }, /precision NVFP4/],
     ['a word for sharding', { 'parallel.zero': 'hybrid' }, /sharding hybrid/],
     ['single precision', { 'parallel.precision': 'tf32' }, /precision tf32/],
     ['no vocabulary', { 'model.vocab': null }, /unknown: model\.vocab/],
@@ -296,6 +295,7 @@ test.each<[string | null, string]>([
   ['bf16 (fp32 grad accumulation)', 'bf16'],
   ['amp_bf16', 'bf16'],
   ['FP8-MX', 'fp8'],
+  ['NVFP4', 'fp4'],
   ['amp_fp8', 'fp8'],
   ['FP16', 'fp16'],
 ])('precision "%s" computes in %s', (precision, compute) => {

@@ -4,8 +4,9 @@ import type { Stack } from './stack.ts';
 
 type Precision = NonNullable<ScenarioInput['job']['precision']>;
 
-/** First match wins: an fp8 run says what the rest is in, too. */
+/** First match wins: an fp8 or fp4 run says what the rest is in, too. */
 const computes: readonly { name: RegExp; compute: NonNullable<Precision['compute']> }[] = [
+  { name: /fp4/i, compute: 'fp4' },
   { name: /fp8/i, compute: 'fp8' },
   { name: /fp16|float16|\bhalf\b/i, compute: 'fp16' },
   { name: /bf16|bfloat16/i, compute: 'bf16' },

@@ -27,8 +27,8 @@ export interface TensorContext {
   plan: Plan;
   /** Keys that a query may see: the whole sequence, whatever cp is. */
   seqLen: number;
-  /** Bytes of an element that only a matmul reads again in backward: 1 in an fp8 recipe. */
-  inputBytes: 1 | 2;
+  /** Bytes of an element that only a matmul reads again in backward: 2, less in fp8 and fp4 recipes. */
+  inputBytes: number;
   /** The framework keeps each routed row once more, for the gradient of the router's score that it is multiplied with. */
   keepsScoredRows: boolean;
 }
