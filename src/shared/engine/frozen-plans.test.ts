@@ -40,4 +40,14 @@ describe('plans of a LoRA task', () => {
     expect(few.optimizer).toBe((12 * trainedParameters) / plan.dp);
     expect(few.activations).toBe(all.activations);
   });
+
+  test('inputs of frozen maps without adapters are not kept', () => {
+    const onQueries: Problem = { ...whole, workload: { ...whole.workload, adapters: { rank: 16, targets: ['qkv'] } } };
+    const { plan } = evaluatePlan(adapted, { dp: 8 });
+    const [few, all] = [stageMemory(onQueries, plan, 0), stageMemory(adapted, plan, 0)];
+    const { hiddenSize, ffnHiddenSize, numLayers } = whole.model;
+    const numTokens = whole.workload.seqLen * plan.microBatchSize;
+    // the feed-forward part's input and its activation, 2 B each
+    expect(all.activations - few.activations).toBe(2 * (hiddenSize + ffnHiddenSize) * numLayers * numTokens);
+  });
 });

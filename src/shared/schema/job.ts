@@ -56,9 +56,12 @@ export const frameworkSchema = z.strictObject({
 const lora = z.strictObject({
   /** Width of the adapters. */
   rank: count.max(65_536).default(16),
-  /** Whose linear maps get adapters: the mixers' (attention and what takes its place), the feed-forward parts'. */
+  /**
+   * Which linear maps get adapters: `attention` those of the mixers (attention and what takes its place), `qkv` of attention
+   * only what makes queries, keys and values, `ffn` those of the feed-forward parts.
+   */
   targets: z
-    .array(z.enum(['attention', 'ffn']))
+    .array(z.enum(['qkv', 'attention', 'ffn']))
     .min(1)
     .max(2)
     .default(['attention', 'ffn']),

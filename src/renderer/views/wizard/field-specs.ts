@@ -61,6 +61,8 @@ export const jobGroups: readonly FieldGroup[] = [
         choices: choices(
           ['attention,ffn', 'All linear maps of a layer'],
           ['attention', 'Those of attention'],
+          ['qkv', 'Queries, keys and values'],
+          ['qkv,ffn', 'Queries, keys, values and feed-forward'],
           ['ffn', 'Those of the feed-forward parts'],
         ),
       },

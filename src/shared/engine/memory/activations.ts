@@ -20,7 +20,7 @@ export interface LayerActivationBytes {
 
 /** What one layer of a kind keeps for one micro-batch under the plan's recomputation, matmuls in 16 bits. */
 export function layerActivationBytes(model: Model, kind: LayerKind, plan: Plan, seqLen: number): LayerActivationBytes {
-  return activationBytes(kind, { model, plan, seqLen, inputBytes: 2, keepsScoredRows: false });
+  return activationBytes(kind, { model, plan, seqLen, inputBytes: 2, adapters: null, keepsScoredRows: false });
 }
 
 function activationBytes(kind: LayerKind, context: TensorContext): LayerActivationBytes {
@@ -69,6 +69,7 @@ export function tensorContext({ model, workload, framework }: Problem, plan: Pla
     plan,
     seqLen: workload.seqLen,
     inputBytes: savedInputBytes(workload.compute),
+    adapters: workload.adapters,
     // Megatron-LM weighs inside the experts' activation; torchtitan before or after the experts (models/moe.py)
     keepsScoredRows: framework.family === 'fsdp',
   };

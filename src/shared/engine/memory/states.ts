@@ -11,7 +11,7 @@ import type { Plan } from '../../schema/index.ts';
 import type { Problem } from '../problem.ts';
 import { splitOf, type Split } from '../split.ts';
 import type { RankContent } from '../stages.ts';
-import { kindParameters, paddedVocabSize, type RankParameters } from '../workload/parameters.ts';
+import { kindParameters, vocabularyParameters, type RankParameters } from '../workload/parameters.ts';
 import type { MemorySink, StageHolding } from './items.ts';
 
 const SOURCE = 'bytes per parameter (docs/MODEL.md §3.1)';
@@ -25,7 +25,7 @@ function largestUnit(problem: Problem, plan: Plan, rank: RankContent): number {
   const layers = kindParameters(model).map(({ sharded, replicated, routed }, kind) =>
     (rank.counts[kind] ?? 0) === 0 ? 0 : sharded / tp + replicated + routed / (ep * etp),
   );
-  const matrix = rank.hasEmbedding || rank.hasHead ? (paddedVocabSize(model, tp) * model.hiddenSize) / tp : 0;
+  const matrix = rank.hasEmbedding || rank.hasHead ? vocabularyParameters(model, tp) : 0;
   return Math.max(matrix, ...layers);
 }
 

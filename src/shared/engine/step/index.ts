@@ -5,7 +5,14 @@
  * exchange + optimizer + fixed overhead. Source: MODEL §6 (iteration time), §5.3–5.4 (volumes and overlap).
  */
 import type { Plan } from '../../schema/index.ts';
-import { matmulBackwardTime, matmulTime, memoryTime, processorOf, type Processor } from '../compute.ts';
+import {
+  inputGradientTime,
+  matmulBackwardTime,
+  matmulTime,
+  memoryTime,
+  processorOf,
+  type Processor,
+} from '../compute.ts';
 import { groupSeconds, groupsOf, linksOf, neighbourSeconds, type Links } from '../network/index.ts';
 import { pipelineShape, scheduleOf } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
@@ -15,7 +22,7 @@ import { moduleForwardSeconds, toLayerCost, type LayerContext, type LayerCost } 
 import { layerOperators } from '../workload/layer.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { ADAM_STEP_BYTES } from '../workload/optimizer.ts';
-import { paddedVocabSize, rankParameters, type RankParameters } from '../workload/parameters.ts';
+import { rankParameters, vocabularyParameters, type RankParameters } from '../workload/parameters.ts';
 import { rankWeights } from '../workload/trained.ts';
 import { splitOf } from '../split.ts';
 import { dataParallelCost, nothing, onceSeconds, type Hideable } from './data-parallel.ts';
@@ -105,7 +112,7 @@ export class StepModel {
   private embeddingExchange(plan: Plan): Hideable {
     const { model, workload } = this.problem;
     if (!model.tiedEmbeddings || plan.pp === 1 || workload.adapters !== null) return nothing;
-    const bytes = (paddedVocabSize(model, plan.tp) / plan.tp) * model.hiddenSize * workload.gradientBytesPerParameter;
+    const bytes = vocabularyParameters(model, plan.tp) * workload.gradientBytesPerParameter;
     const seconds = groupSeconds(this.links, 'allReduce', groupsOf(this.problem, plan).embedding, bytes);
     return { totalSeconds: seconds, exposedSeconds: seconds, perMicroBatchSeconds: 0, bytes };
   }
@@ -166,7 +173,8 @@ export class StepModel {
     const tokens = (workload.seqLen / plan.cp) * plan.microBatchSize;
     const h = model.hiddenSize;
     const shape = { m: tokens, n: h / plan.tp, k: 2 * h };
-    const projection = matmulTime(this.processor, shape) + matmulBackwardTime(this.processor, shape);
+    const backward = this.problem.workload.adapters === null ? matmulBackwardTime : inputGradientTime;
+    const projection = matmulTime(this.processor, shape) + backward(this.processor, shape);
     const layer = last === undefined ? 0 : last.forwardSeconds + last.backwardSeconds;
     return layer + projection + costs.head.forwardSeconds + costs.head.backwardSeconds;
   }

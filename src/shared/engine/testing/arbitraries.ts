@@ -1,6 +1,6 @@
 /** Random problems and valid plans of them, for property tests. */
 import fc from 'fast-check';
-import type { Plan, PlanInput } from '../../schema/index.ts';
+import type { Adapters, Plan, PlanInput } from '../../schema/index.ts';
 import { divisorsOf } from '../divisors.ts';
 import { layoutFor } from '../layout.ts';
 import { completePlan, type Problem } from '../index.ts';
@@ -17,6 +17,14 @@ const expertsOf = (numExperts: number) => ({
   everyN: 1,
   router: null,
 });
+
+/** Half of the jobs train all weights, the others adapters. */
+const adaptersArbitrary: fc.Arbitrary<Adapters | null> = fc.constantFrom(
+  null,
+  null,
+  { rank: 16, targets: ['attention', 'ffn'] },
+  { rank: 8, targets: ['qkv'] },
+);
 
 /** Small training jobs: both model styles, both accelerators, stacks of three eras, 1 to 64 devices. */
 export const choicesArbitrary: fc.Arbitrary<Choices> = fc
@@ -37,6 +45,7 @@ export const choicesArbitrary: fc.Arbitrary<Choices> = fc
     objective: fc.constantFrom('throughput' as const, 'memory-headroom' as const),
     experts: fc.constantFrom(0, 0, 4, 8),
     mtpLayers: fc.constantFrom(0, 0, 0, 1),
+    lora: adaptersArbitrary,
   })
   .map(
     ({

@@ -54,6 +54,7 @@ export interface Choices {
   precision?: Partial<Scenario['job']['precision']>;
   version?: string | null;
   family?: Scenario['job']['framework']['family'];
+  lora?: Scenario['job']['lora'];
   constraints?: Partial<Scenario['constraints']>;
   objective?: Scenario['objective'];
   plan?: Scenario['plan'];
@@ -93,8 +94,8 @@ export function scenarioOf(choices: Choices): Scenario {
     cluster: clusterOf(choices),
     job: {
       kind: 'training',
-      task: 'pretrain',
-      lora: null,
+      task: choices.lora == null ? 'pretrain' : 'lora',
+      lora: choices.lora ?? null,
       globalBatchSize: choices.globalBatchSize ?? 16,
       seqLen: choices.seqLen ?? 1024,
       tokens: choices.tokens === undefined ? 1e9 : choices.tokens,

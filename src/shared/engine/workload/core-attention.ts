@@ -85,7 +85,7 @@ function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): O
         inHalf(processor),
         { m: heads * s, n: s, k: headDim },
         { forward: scores + values, backward: 2 * (scores + values) },
-        2,
+        { times: 2 },
       ),
       source: 'measured matmul curve at the heads’ shapes (docs/KERNELS.md)',
     },
@@ -192,8 +192,8 @@ export function coreAttentionOperators(heads: CoreAttention, context: LayerConte
  * where the projection reads fewer bits, a copy stands beside it. Unfused attention does not read its output again.
  */
 export function outputBytes({ plan, inputBytes }: TensorContext): number {
-  if (inputBytes === 2) return 2;
-  return plan.runtime.attentionKernel === 'unfused' ? inputBytes : 2 + inputBytes;
+  if (plan.runtime.attentionKernel === 'unfused') return inputBytes;
+  return inputBytes === 2 ? 2 : 2 + inputBytes;
 }
 
 /**

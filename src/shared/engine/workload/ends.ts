@@ -5,7 +5,8 @@
 import { inHalf, matmulTime, memoryTime } from '../compute.ts';
 import { groupSeconds } from '../network/index.ts';
 import { explainCollective, explainMatmul, explainMoved } from './explanation.ts';
-import { backwardOf, type LayerContext, type Operator } from './operators.ts';
+import type { MatmulShape } from '../kernels/index.ts';
+import { backwardOf, matmul, type LayerContext, type Operator } from './operators.ts';
 import { paddedVocabSize } from './parameters.ts';
 
 function communication(
@@ -20,6 +21,12 @@ function communication(
     backward: { waited: backwardSeconds, hidden: 0 },
   });
   return { label, kind: 'communication', forwardSeconds, backwardSeconds, source, explain };
+}
+
+/** What leads from embeddings of another width to the hidden size, or back; whole on every rank. */
+function embeddingProjection(label: string, context: LayerContext, shape: MatmulShape): Operator[] {
+  const isNeeded = (context.model.embeddingSize ?? context.model.hiddenSize) !== context.model.hiddenSize;
+  return isNeeded ? [matmul(label, context, shape)] : [];
 }
 
 /** Operators of the embedding: look-up, learned positions and dropout, and its all-reduce over tp. */
@@ -43,6 +50,8 @@ export function embeddingOperators(context: LayerContext): Operator[] {
       source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
   ];
+  const projection = { m: tokens, n: h, k: model.embeddingSize ?? h };
+  operators.push(...embeddingProjection('Projection to the hidden size', context, projection));
   if (tp > 1) {
     const group = context.groups.tp;
     const bytes = 2 * tokens * h;
@@ -60,7 +69,8 @@ export function headOperators(context: LayerContext): Operator[] {
   const { tokens } = context;
   const h = model.hiddenSize;
   const vocabulary = paddedVocabSize(model, tp) / tp;
-  const shape = { m: tokens, n: vocabulary, k: h };
+  const width = model.embeddingSize ?? h;
+  const shape = { m: tokens, n: vocabulary, k: width };
   const head = {
     forward: matmulTime(inHalf(processor), shape),
     backward: backwardOf({ ...context, processor: inHalf(processor) }, shape),
@@ -71,7 +81,7 @@ export function headOperators(context: LayerContext): Operator[] {
       kind: 'matmul',
       forwardSeconds: head.forward,
       backwardSeconds: head.backward,
-      explain: explainMatmul(inHalf(processor), shape, head),
+      explain: explainMatmul(inHalf(processor), shape, head, { isFrozen: context.adapters !== null }),
       source: 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)',
     },
     {
@@ -87,6 +97,7 @@ export function headOperators(context: LayerContext): Operator[] {
       source: 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)',
     },
   ];
+  operators.push(...embeddingProjection('Projection to the width of the head', context, { m: tokens, n: width, k: h }));
   if (tp > 1) {
     const group = context.groups.tp;
     const hidden = groupSeconds(links, context.sequenceParallel ? 'reduceScatter' : 'allReduce', group, 2 * tokens * h);

@@ -24,17 +24,19 @@ function shareOfPeak(flops: number, seconds: number, peakFlopsPerSecond: number)
   ];
 }
 
-/** A linear map of m tokens from k to n wide, `times` over. Source of the formula: MODEL §4.1. */
+/** A linear map of m tokens from k to n wide, `times` over; a frozen one has no gradient of its weights. Source of the formula: MODEL §4.1. */
 export function explainMatmul(
   processor: Processor,
   { m, n, k }: MatmulShape,
   seconds: Record<PassName, number>,
-  times = 1,
+  { times = 1, isFrozen = false } = {},
 ): Explain {
   const cast = processor.castBytesPerElement > 0;
   return (pass) => {
     const isForward = pass === 'forward';
-    const kernels = isForward ? 'kernel(m, n, k)' : '(kernel(m, k, n) + kernel(k, n, m))';
+    const backward = isFrozen ? 'kernel(m, k, n)' : '(kernel(m, k, n) + kernel(k, n, m))';
+    const kernels = isForward ? 'kernel(m, n, k)' : backward;
+    const passes = isForward || isFrozen ? 1 : 2;
     return {
       formula: `${times === 1 ? '' : 'matmuls · '}${kernels} · alignment · matmulSlowdown${cast ? ' + cast' : ''}`,
       inputs: [
@@ -44,7 +46,7 @@ export function explainMatmul(
         quantity('depth k', k),
         quantity('matmulSlowdown', processor.matmulSlowdown, 'ratio'),
         ...(cast ? [quantity('cast', processor.castBytesPerElement * m * (isForward ? k : n), 'B')] : []),
-        ...shareOfPeak((isForward ? 2 : 4) * m * n * k * times, seconds[pass], processor.rates.peakFlopsPerSecond),
+        ...shareOfPeak(2 * passes * m * n * k * times, seconds[pass], processor.rates.peakFlopsPerSecond),
       ],
     };
   };

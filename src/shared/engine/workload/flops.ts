@@ -39,22 +39,31 @@ function sumOfLayers(model: Model, seqLen: number): LayersFlops {
   return { linear: over(linear), core: over(core) };
 }
 
-/** Forward FLOPs per token of the output head: 2·h·V (unpadded). */
-export function headFlops(model: Model): number {
-  return 2 * model.hiddenSize * model.vocabSize;
+/**
+ * Forward FLOPs per token of the output head: 2·h·V (unpadded). Embeddings of another width e are projected to h and back:
+ * 2·e·V and twice 2·e·h (OPT-350m's project_in and project_out; ALBERT, arXiv 1909.11942 §3.1).
+ */
+export function headFlops({ hiddenSize: h, embeddingSize, vocabSize }: Model): number {
+  const width = embeddingSize ?? h;
+  return 2 * width * vocabSize + (width === h ? 0 : 4 * width * h);
 }
 
 /** Forward FLOPs per token of the multi-token-prediction layers: a layer of the last kind, 4h² and the head, each. */
-export function mtpFlops(model: Model, seqLen: number): number {
-  if (model.mtpLayers === 0) return 0;
+export function mtpFlops(model: Model, seqLen: number): LayersFlops {
   const { kinds, order } = stackOf(model);
   const kind = kinds[order.at(-1) ?? 0];
-  const layer = kind === undefined ? 0 : partLinearFlops(kind, model) + partCoreFlops(kind, model, seqLen);
-  return model.mtpLayers * (layer + 4 * model.hiddenSize ** 2 + headFlops(model));
+  if (model.mtpLayers === 0 || kind === undefined) return { linear: 0, core: 0 };
+  return {
+    linear: model.mtpLayers * (partLinearFlops(kind, model) + 4 * model.hiddenSize ** 2 + headFlops(model)),
+    core: model.mtpLayers * partCoreFlops(kind, model, seqLen),
+  };
 }
 
+/** Forward and the gradient of the input; a frozen map needs none of its weights. */
+export const FROZEN_PASSES = 2;
+
 /** Forward FLOPs per token of LoRA's adapters: 2 per parameter, of K of E experts' adapters. */
-function adapterFlops(model: Model, adapters: Adapters): number {
+export function adapterFlops(model: Model, adapters: Adapters): number {
   const { kinds, order } = stackOf(model);
   const perKind = kinds.map((kind) => {
     const { sharded, replicated, routed } = layerAdapters(kind, model, adapters);
@@ -66,13 +75,15 @@ function adapterFlops(model: Model, adapters: Adapters): number {
 
 /**
  * Model FLOPs of one step over `numTokens` tokens: 3·(Σ layers (linear + core) + head) per token. Under LoRA frozen maps
- * need no gradient of their weights: 2·(linear + head) + 3·(core + adapters).
+ * need no gradient of their weights: 2·(linear + head) + 3·(core + adapters). Prediction layers count as layers, and head.
  */
 export function modelFlops(model: Model, seqLen: number, numTokens: number, adapters: Adapters | null = null): number {
-  const { linear, core } = layersFlops(model, seqLen);
-  if (adapters !== null)
-    return (2 * (linear + headFlops(model)) + 3 * (core + adapterFlops(model, adapters))) * numTokens;
-  return 3 * (linear + core + headFlops(model) + mtpFlops(model, seqLen)) * numTokens;
+  const layers = layersFlops(model, seqLen);
+  const mtp = mtpFlops(model, seqLen);
+  const linear = layers.linear + headFlops(model) + mtp.linear;
+  const core = layers.core + mtp.core;
+  if (adapters === null) return 3 * (linear + core) * numTokens;
+  return (FROZEN_PASSES * linear + 3 * (core + adapterFlops(model, adapters))) * numTokens;
 }
 
 /** Forward FLOPs per token of the parts of a layer that selective recomputation names. */

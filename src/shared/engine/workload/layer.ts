@@ -4,7 +4,7 @@
  */
 import type { LayerKind } from '../../schema/index.ts';
 import { elementwise, matmul, type LayerContext, type Operator } from './operators.ts';
-import { layerAdapters } from './trained.ts';
+import { keepsInputs, layerAdapters } from './trained.ts';
 import { numBlocks, partOperators, partTensors, type ActivationTensor, type TensorContext } from './parts/index.ts';
 
 /** Norms, residual additions and dropout: on the whole sequence without sequence parallelism, on 1/t of it with. */
@@ -56,13 +56,16 @@ export function layerOperators(kind: LayerKind, context: LayerContext): Operator
  *   and the tensors of its parts.
  */
 export function layerTensors(kind: LayerKind, context: TensorContext): ActivationTensor[] {
-  const { model, plan, inputBytes } = context;
+  const { model, plan } = context;
+  const mixer = { ...context, inputBytes: keepsInputs(context.adapters, 'mixer') ? context.inputBytes : 0 };
+  const ffn = { ...context, inputBytes: keepsInputs(context.adapters, 'ffn') ? context.inputBytes : 0 };
   const share = model.hiddenSize / (plan.sequenceParallel ? plan.tp : 1);
   const blocks = numBlocks(kind);
+  const inputs = (kind.mixer.type === 'none' ? 0 : mixer.inputBytes) + (kind.ffn.type === 'none' ? 0 : ffn.inputBytes);
   const source = 'docs/MODEL.md §3.2, §3.4';
   const tensors: ActivationTensor[] = [
     { label: 'Norm inputs', bytesPerToken: 2 * kind.norms * share, modules: [], source },
-    { label: 'Inputs of the blocks', bytesPerToken: inputBytes * blocks * share, modules: ['norms'], source },
+    { label: 'Inputs of the blocks', bytesPerToken: inputs * share, modules: ['norms'], source },
   ];
   if (model.dropout)
     tensors.push({
@@ -71,5 +74,10 @@ export function layerTensors(kind: LayerKind, context: TensorContext): Activatio
       modules: [],
       source,
     });
-  return [...tensors, ...partTensors(kind, context)];
+  if (context.adapters === null) return [...tensors, ...partTensors(kind, context)];
+  const parts = [
+    ...partTensors({ ...kind, ffn: { type: 'none' } }, mixer),
+    ...partTensors({ ...kind, mixer: { type: 'none' } }, ffn),
+  ];
+  return [...tensors, ...parts].filter(({ bytesPerToken }) => bytesPerToken > 0);
 }

@@ -141,7 +141,7 @@ export function matmul(
     backwardSeconds: backward,
     ...(modules === undefined ? {} : { modules }),
     source: MATMUL_SOURCE,
-    explain: explainMatmul(context.processor, shape, { forward, backward }),
+    explain: explainMatmul(context.processor, shape, { forward, backward }, { isFrozen: context.adapters !== null }),
   };
 }
 

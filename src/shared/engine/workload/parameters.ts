@@ -92,6 +92,13 @@ export function paddedVocabSize(model: Model, tp: number): number {
   return Math.ceil(model.vocabSize / unit) * unit;
 }
 
+/** Parameters on one rank of the embedding or of the head, with what projects it to the hidden size and back. */
+export function vocabularyParameters(model: Model, tp: number): number {
+  const { hiddenSize: h } = model;
+  const width = model.embeddingSize ?? h;
+  return (paddedVocabSize(model, tp) * width) / tp + (width === h ? 0 : width * h);
+}
+
 /** What one rank holds: layers of each kind, and ends of the model. */
 export interface RankHolding {
   counts: readonly number[];
@@ -134,7 +141,7 @@ export function rankParameters(
 ): RankParameters {
   const kinds = kindParameters(model);
   const outer = outerParameters(model);
-  const vocabularyMatrix = (paddedVocabSize(model, tp) * model.hiddenSize) / tp;
+  const vocabularyMatrix = vocabularyParameters(model, tp);
   let dense = 0;
   let experts = 0;
   kinds.forEach(({ sharded, replicated, routed }, kind) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { stackOf } from '../../layer-stack.ts';
 import type { Adapters, Model } from '../../schema/index.ts';
 import { presets } from '../testing/catalog.ts';
-import { modelFlops } from './flops.ts';
+import { headFlops, modelFlops } from './flops.ts';
 import { rankParameters, totalParameters } from './parameters.ts';
 import { adapterParameters, layerAdapters, rankWeights, trainedParameters } from './trained.ts';
 
@@ -18,6 +18,7 @@ describe('LoRA', () => {
     const perLayer = 16 * (4096 + 6144 + (4096 + 4096) + (4096 + 28_672) + (14_336 + 4096));
     expect(adapterParameters(llama, both)).toBe(32 * perLayer);
     expect(adapterParameters(llama, { rank: 16, targets: ['attention'] })).toBe(32 * 16 * (4096 + 6144 + 8192));
+    expect(adapterParameters(llama, { rank: 16, targets: ['qkv'] })).toBe(32 * 16 * (4096 + 6144));
     expect(adapterParameters(llama, { ...both, rank: 32 })).toBe(2 * 32 * perLayer);
   });
 
@@ -87,5 +88,23 @@ describe('a frozen tower', () => {
     const trained: Model = { ...llama, vision: { ...vision, frozen: false } };
     expect(trainedParameters(trained, null)).toBe(totalParameters(trained));
     expect(rankWeights(trained, null, alone, whole).frozen.dense).toBe(0);
+  });
+});
+
+describe('embeddings of another width', () => {
+  const [h, e, vocabSize] = [1024, 512, 50_272];
+  const narrow: Model = { ...llama, hiddenSize: h, embeddingSize: e, vocabSize };
+
+  test('are projected to the hidden size and back', () => {
+    expect(headFlops(narrow)).toBe(2 * e * vocabSize + 4 * e * h);
+    expect(headFlops({ ...narrow, embeddingSize: null })).toBe(2 * h * vocabSize);
+    expect(headFlops({ ...narrow, embeddingSize: h })).toBe(2 * h * vocabSize);
+  });
+
+  test('are held at their own width', () => {
+    const without = { ...whole, hasEmbedding: false, hasHead: false };
+    const ends = rankParameters(narrow, alone, whole).dense - rankParameters(narrow, alone, without).dense;
+    const padded = 393 * 128;
+    expect(ends).toBe(2 * (padded * e + e * h) + h);
   });
 });

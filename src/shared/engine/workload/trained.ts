@@ -13,6 +13,8 @@ import { stackOf } from '../../layer-stack.ts';
 import { rankParameters, totalParameters, type RankHolding, type RankParameters } from './parameters.ts';
 import { partLinearFlops } from './parts/index.ts';
 
+type Mixer = LayerKind['mixer'];
+
 /** Parameters by how a split treats them. */
 export interface AdapterCounts {
   sharded: number;
@@ -27,19 +29,23 @@ function between(rank: number, h: number, weights: number): AdapterCounts {
   return weights === 0 ? none : { sharded: (rank * weights) / h, replicated: 2 * rank * h, routed: 0 };
 }
 
-function mixerAdapters({ mixer }: LayerKind, model: Model, rank: number): AdapterCounts {
+/** With `isInputAlone` the output projections of attention have none; other mixers have no queries and keep theirs. */
+function mixerAdapters(mixer: Mixer, model: Model, rank: number, isInputAlone: boolean): AdapterCounts {
   const h = model.hiddenSize;
   if (mixer.type !== 'mla') {
     const alone: LayerKind = { mixer, ffn: { type: 'none' }, norms: 0, parallel: false, otherParameters: 0 };
-    return between(rank, h, partLinearFlops(alone, model) / 2);
+    const all = between(rank, h, partLinearFlops(alone, model) / 2);
+    if (!isInputAlone || mixer.type !== 'attention') return all;
+    const output = mixer.numHeads * (mixer.valueHeadDim ?? mixer.headDim);
+    return { ...all, sharded: all.sharded - rank * output, replicated: rank * h };
   }
   // queries, keys and values from their latents, and the output
   const queries = mixer.numHeads * (mixer.qkNopeHeadDim + mixer.qkRopeHeadDim);
   const keysAndValues = mixer.numHeads * (mixer.qkNopeHeadDim + mixer.vHeadDim);
-  const output = mixer.numHeads * mixer.vHeadDim;
+  const output = isInputAlone ? 0 : mixer.numHeads * mixer.vHeadDim;
   return {
     sharded: rank * (queries + keysAndValues + output),
-    replicated: rank * ((mixer.qLoraRank ?? h) + mixer.kvLoraRank + h),
+    replicated: rank * ((mixer.qLoraRank ?? h) + mixer.kvLoraRank + (isInputAlone ? 0 : h)),
     routed: 0,
   };
 }
@@ -53,10 +59,23 @@ function ffnAdapters({ ffn }: LayerKind, { hiddenSize: h }: Model, rank: number)
   return { ...shared, routed: ffn.numExperts * rank * (2 * input + matrices * ffn.expertWidth) };
 }
 
+const adapts = (targets: Adapters['targets'], part: 'mixer' | 'ffn'): boolean =>
+  part === 'ffn' ? targets.includes('ffn') : targets.includes('attention') || targets.includes('qkv');
+
+/**
+ * Whether the inputs of a part's linear maps are kept for a gradient of weights: of the maps themselves, or of adapters that
+ * read them. A frozen map's backward reads its weights alone. Source: Megatron-LM tensor_parallel/layers.py
+ * (LinearWithFrozenWeight); PyTorch's linear keeps its input only where the weight needs a gradient.
+ */
+export function keepsInputs(adapters: Adapters | null, part: 'mixer' | 'ffn'): boolean {
+  return adapters === null || adapts(adapters.targets, part);
+}
+
 /** Adapters of one layer. */
 export function layerAdapters(kind: LayerKind, model: Model, { rank, targets }: Adapters): AdapterCounts {
-  const mixer = targets.includes('attention') ? mixerAdapters(kind, model, rank) : none;
-  const ffn = targets.includes('ffn') ? ffnAdapters(kind, model, rank) : none;
+  const isInputAlone = !targets.includes('attention');
+  const mixer = adapts(targets, 'mixer') ? mixerAdapters(kind.mixer, model, rank, isInputAlone) : none;
+  const ffn = adapts(targets, 'ffn') ? ffnAdapters(kind, model, rank) : none;
   return {
     sharded: mixer.sharded + ffn.sharded,
     replicated: mixer.replicated + ffn.replicated,

@@ -179,7 +179,6 @@ test.each([
 
 describe('a row is skipped, with its reason', () => {
   test.each<[string, Record<string, unknown>, RegExp]>([
-    ['LoRA', { task: 'lora' }, /LoRA/],
     ['another framework', { framework: 'NeuronX Distributed' }, /framework NeuronX Distributed/],
     [
       'a fork, whose schedules are its own',
@@ -360,4 +359,13 @@ test('every row of the first measured runs is read', () => {
   const runs = parseRunsText(firstLightText());
   expect(runs).toHaveLength(24);
   expect(runs.flatMap((run) => ('skipped' in readRun(run, presets) ? [run.id] : []))).toEqual([]);
+});
+
+test.each([
+  ['Megatron-Bridge (Megatron-Core)', ['qkv']],
+  ['Megatron-LM', ['attention', 'ffn']],
+])('a LoRA run of %s trains adapters on %j', (framework, targets) => {
+  const { scenario, assumed } = read({ task: 'finetune-lora', framework });
+  expect(scenario.job).toMatchObject({ task: 'lora', lora: { rank: 16, targets } });
+  expect(assumed.join()).toContain('adapters: rank 16');
 });

@@ -2,8 +2,9 @@
 import { stackOf } from '../../../layer-stack.ts';
 import type { Figure, LayerKind, Model } from '../../../schema/index.ts';
 import { recomputedShareOf } from '../../step/index.ts';
-import { headFlops, mtpFlops, recomputedFlops } from '../../workload/flops.ts';
+import { FROZEN_PASSES, adapterFlops, headFlops, mtpFlops, recomputedFlops } from '../../workload/flops.ts';
 import { activeParameters, kindParameters, outerParameters } from '../../workload/parameters.ts';
+import { trainedParameters } from '../../workload/trained.ts';
 import { partCoreFlops, partLinearFlops, partParameters, partWords } from '../../workload/parts/index.ts';
 import { figure, input, part, type FigureContext, type FigureKinds } from './types.ts';
 
@@ -78,10 +79,10 @@ function parameterParts(model: Model): Figure[] {
 }
 
 /** FLOPs of a step of each kind of layer, `times` forward passes of each token. */
-function flopParts({ problem }: FigureContext, passes: number): Figure[] {
+function flopParts({ problem }: FigureContext, { linear, core }: { linear: number; core: number }): Figure[] {
   const { model, workload } = problem;
   const numTokens = workload.globalBatchSize * workload.seqLen;
-  const leaf = (label: string, perToken: number, count: number, source: string): Figure =>
+  const leaf = (label: string, [passes, perToken]: readonly [number, number], count: number, source: string): Figure =>
     part({
       label,
       value: passes * perToken * count * numTokens,
@@ -99,10 +100,10 @@ function flopParts({ problem }: FigureContext, passes: number): Figure[] {
   return kinds.flatMap(({ name, kind, count }) => {
     const of = kinds.length === 1 ? 'the layers' : `layers of kind ${name}`;
     return [
-      leaf(`Linear maps of ${of}`, partLinearFlops(kind, model), count, 'docs/MODEL.md §2.1: 2 per weight'),
+      leaf(`Linear maps of ${of}`, [linear, partLinearFlops(kind, model)], count, 'docs/MODEL.md §2.1: 2 per weight'),
       leaf(
         `What depends on the sequence, in ${of}`,
-        partCoreFlops(kind, model, workload.seqLen),
+        [core, partCoreFlops(kind, model, workload.seqLen)],
         count,
         'docs/MODEL.md §2.1: the full square for attention',
       ),
@@ -113,23 +114,27 @@ function flopParts({ problem }: FigureContext, passes: number): Figure[] {
 function modelFlopParts(context: FigureContext): Figure[] {
   const { model, workload } = context.problem;
   const numTokens = workload.globalBatchSize * workload.seqLen;
-  const end = (label: string, perToken: number): Figure =>
+  const mtp = mtpFlops(model, workload.seqLen);
+  const passes = { linear: workload.adapters === null ? 3 : FROZEN_PASSES, core: 3 };
+  const end = (label: string, perToken: number, times: number): Figure =>
     part({
       label,
-      value: 3 * perToken * numTokens,
+      value: times * perToken * numTokens,
       unit: 'FLOP',
       formula: 'passes · FLOPs of a token forward · tokens per step',
       inputs: [
-        input('passes', 3),
+        input('passes', times),
         input('FLOPs of a token forward', perToken, 'FLOP'),
         input('tokens per step', numTokens, '', 'tokensPerStep'),
       ],
       source: 'docs/MODEL.md §2.1',
     });
   return [
-    ...flopParts(context, 3),
-    end('Output head', headFlops(model)),
-    end('Multi-token prediction', mtpFlops(model, workload.seqLen)),
+    ...flopParts(context, passes),
+    end('Output head', headFlops(model), passes.linear),
+    end('Multi-token prediction, linear maps', mtp.linear, passes.linear),
+    end('Multi-token prediction, attention', mtp.core, passes.core),
+    end('Adapters', workload.adapters === null ? 0 : adapterFlops(model, workload.adapters), 3),
   ].filter(({ value }) => value !== 0);
 }
 
@@ -161,6 +166,34 @@ export const model: FigureKinds = {
           input('experts that a token skips', estimate.parameters - active),
         ],
         source: SOURCE,
+      });
+    },
+  },
+  trainedParameters: {
+    group: 'model',
+    build: ({ problem, estimate }) => {
+      const { adapters } = problem.workload;
+      const trained = trainedParameters(problem.model, adapters);
+      const frozen = estimate.parameters - trained;
+      return figure({
+        label: 'Trained parameters',
+        value: trained,
+        unit: '',
+        about:
+          'What the optimizer updates: all, all but a frozen tower, or under LoRA adapters beside the frozen weights.',
+        ...(adapters === null
+          ? {
+              formula: 'parameters − frozen parameters',
+              inputs: [input('parameters', estimate.parameters, '', 'parameters'), input('frozen parameters', frozen)],
+            }
+          : {
+              formula: 'rank · (inputs + outputs of the adapted maps)',
+              inputs: [
+                input('rank', adapters.rank),
+                input('inputs + outputs of the adapted maps', trained / adapters.rank),
+              ],
+            }),
+        source: `${SOURCE}; Hu et al. 2021, arXiv 2106.09685`,
       });
     },
   },

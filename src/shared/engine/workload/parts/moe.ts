@@ -60,7 +60,7 @@ function grouped(label: string, context: LayerContext, shape: { rows: number; ex
   const one = matmul(label, context, { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k }, ['moe']);
   const spared = (shape.experts - 1) * launchTime(context.processor);
   const forward = one.forwardSeconds * shape.experts - spared;
-  const backward = one.backwardSeconds * shape.experts - 2 * spared;
+  const backward = one.backwardSeconds * shape.experts - (context.adapters === null ? 2 : 1) * spared;
   return {
     ...one,
     forwardSeconds: forward,
@@ -70,7 +70,7 @@ function grouped(label: string, context: LayerContext, shape: { rows: number; ex
       context.processor,
       { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k },
       { forward, backward },
-      shape.experts,
+      { times: shape.experts, isFrozen: context.adapters !== null },
     ),
   };
 }

@@ -2,7 +2,7 @@
  * What a part of a layer (a mixer or a feed-forward part) tells the planner. One file per kind of part answers all of it,
  * so that a new kind is one new file; nothing above looks inside.
  */
-import type { Model, Plan } from '../../../schema/index.ts';
+import type { Adapters, Model, Plan } from '../../../schema/index.ts';
 import type { LayerContext, Operator, RecomputeModule } from '../operators.ts';
 
 /** What of the model every part needs beside its own sizes. */
@@ -27,8 +27,10 @@ export interface TensorContext {
   plan: Plan;
   /** Keys that a query may see: the whole sequence, whatever cp is. */
   seqLen: number;
-  /** Bytes of an element that only a matmul reads again in backward: 2, less in fp8 and fp4 recipes. */
+  /** Bytes of an element that only a matmul reads again in backward: 2, less in fp8 and fp4 recipes, 0 where it is frozen. */
   inputBytes: number;
+  /** Adapters trained in place of the weights: the inputs of frozen maps without one are not kept. Null = all are. */
+  adapters: Adapters | null;
   /** The framework keeps each routed row once more, for the gradient of the router's score that it is multiplied with. */
   keepsScoredRows: boolean;
 }
