@@ -9,12 +9,21 @@ export interface Bench {
   run: () => unknown;
 }
 
+/** Of several runs, seconds. */
+export interface Spread {
+  median: number;
+  min: number;
+  max: number;
+}
+
 export interface Measurement {
   name: string;
   about: string;
   repeats: number;
   /** Wall time of one run. */
-  seconds: { median: number; min: number; max: number };
+  seconds: Spread;
+  /** Time on cores of one run, the collector's and compiler's threads included: what other processes do counts less. */
+  cpuSeconds: Spread;
   /** Things per second: median from the median time, min from the slowest run, max from the fastest. */
   perSecond?: { unit: string; median: number; min: number; max: number };
 }
@@ -30,18 +39,31 @@ function medianOf(sorted: readonly number[]): number {
   return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2;
 }
 
-function secondsOf(run: () => unknown): number {
+interface Run {
+  wall: number;
+  cpu: number;
+}
+
+function timeOf(run: () => unknown): Run {
   const start = performance.now();
+  const before = process.cpuUsage();
   run();
-  return (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(before);
+  return { wall: (performance.now() - start) / 1000, cpu: (user + system) / 1e6 };
+}
+
+function spreadOf(times: readonly number[]): Spread {
+  const sorted = [...times].sort((a, b) => a - b);
+  return { median: medianOf(sorted), min: sorted[0] ?? NaN, max: sorted.at(-1) ?? NaN };
 }
 
 export function measure({ name, about, things, run }: Bench, { warmUpSeconds, repeats }: Effort): Measurement {
   let warm = 0;
-  while (warm < warmUpSeconds) warm += secondsOf(run);
-  const times = Array.from({ length: repeats }, () => secondsOf(run)).sort((a, b) => a - b);
-  const seconds = { median: medianOf(times), min: times[0] ?? NaN, max: times.at(-1) ?? NaN };
-  if (things === undefined) return { name, about, repeats, seconds };
+  while (warm < warmUpSeconds) warm += timeOf(run).wall;
+  const runs = Array.from({ length: repeats }, () => timeOf(run));
+  const seconds = spreadOf(runs.map(({ wall }) => wall));
+  const cpuSeconds = spreadOf(runs.map(({ cpu }) => cpu));
+  if (things === undefined) return { name, about, repeats, seconds, cpuSeconds };
   const { count, unit } = things;
   const perSecond = {
     unit,
@@ -49,5 +71,5 @@ export function measure({ name, about, things, run }: Bench, { warmUpSeconds, re
     min: count / seconds.max,
     max: count / seconds.min,
   };
-  return { name, about, repeats, seconds, perSecond };
+  return { name, about, repeats, seconds, cpuSeconds, perSecond };
 }

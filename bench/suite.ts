@@ -13,6 +13,7 @@ import {
   type Problem,
 } from '#shared/engine/index.ts';
 import { figuresOf } from '#shared/engine/evaluate.ts';
+import { fullestStage } from '#shared/engine/memory/index.ts';
 import { firstBrokenRule } from '#shared/engine/rules/index.ts';
 import { planAt, spaceOf } from '#shared/engine/search/space.ts';
 import { StepModel } from '#shared/engine/step/index.ts';
@@ -25,7 +26,7 @@ import { presetScenario } from '#shared/formats/preset.ts';
 import { parseRunsText } from '#shared/formats/runs/index.ts';
 import { findAccelerator, type Plan } from '#shared/schema/index.ts';
 import { validateRuns } from '../src/main/services/validation.ts';
-import { measure, type Bench, type Measurement } from './measure.ts';
+import { measure, type Bench, type Measurement, type Spread } from './measure.ts';
 
 const TOP = 20;
 
@@ -66,6 +67,17 @@ function evaluationBenches(id: string, problem: Problem): Bench[] {
       things: { count: plans.length, unit: 'plans/s' },
       run: () => {
         for (const plan of plans) if (firstBrokenRule(problem, plan) === null) figuresOf(model, plan);
+      },
+    },
+    {
+      name: `step+memory ${id}`,
+      about: 'of the same plans only the step time and the fullest stage, without rules and summary',
+      things: { count: plans.length, unit: 'plans/s' },
+      run: () => {
+        for (const plan of plans) {
+          model.cost(plan);
+          fullestStage(problem, plan);
+        }
       },
     },
     {
@@ -128,12 +140,16 @@ function machine() {
 
 const digits = (value: number) => Number(value.toPrecision(4));
 
-function rounded({ seconds, perSecond, ...rest }: Measurement): Measurement {
-  const { median, min, max } = seconds;
-  const times = { median: digits(median), min: digits(min), max: digits(max) };
-  if (perSecond === undefined) return { ...rest, seconds: times };
-  const rates = { median: digits(perSecond.median), min: digits(perSecond.min), max: digits(perSecond.max) };
-  return { ...rest, seconds: times, perSecond: { unit: perSecond.unit, ...rates } };
+const roundedSpread = ({ median, min, max }: Spread): Spread => ({
+  median: digits(median),
+  min: digits(min),
+  max: digits(max),
+});
+
+function rounded({ seconds, cpuSeconds, perSecond, ...rest }: Measurement): Measurement {
+  const times = { seconds: roundedSpread(seconds), cpuSeconds: roundedSpread(cpuSeconds) };
+  if (perSecond === undefined) return { ...rest, ...times };
+  return { ...rest, ...times, perSecond: { unit: perSecond.unit, ...roundedSpread(perSecond) } };
 }
 
 function table(results: readonly Measurement[]): string {
@@ -169,10 +185,12 @@ const EVALUATION_TARGET = 20;
 function evaluationLines(results: readonly Measurement[]): string[] {
   const evaluations = results.filter(({ name, perSecond }) => name.startsWith('evaluate ') && perSecond !== undefined);
   return [
-    `One evaluation of a plan with all its parts, one core, warm (target ${EVALUATION_TARGET} µs)`,
-    ...evaluations.map(
-      ({ name, perSecond }) => `  ${name.slice(9)}: ${(1e6 / (perSecond?.median ?? 0)).toFixed(1)} µs`,
-    ),
+    `One evaluation of a plan with all its parts, one core, warm (target ${EVALUATION_TARGET} µs): time on cores, and by the clock`,
+    ...evaluations.map(({ name, seconds, cpuSeconds, perSecond }) => {
+      const clock = 1e6 / (perSecond?.median ?? 0);
+      const cpu = clock * (cpuSeconds.median / seconds.median);
+      return `  ${name.slice(9)}: ${cpu.toFixed(1)} µs, ${clock.toFixed(1)} µs`;
+    }),
   ];
 }
 

@@ -79,55 +79,45 @@ const lossName = (fused: Plan['runtime']['fusedCrossEntropy']): string =>
 
 /** What a plan sets apart from the usual, in few letters; empty for nearly every plan. */
 function unusualParts(plan: Plan): string[] {
-  const { recompute, sharding, offload, runtime } = plan;
+  const { recompute, sharding, offload, runtime, schedule } = plan;
+  const parts: string[] = [];
+  if (plan.cp > 1) parts.push(`cp${plan.cp}`);
+  if (plan.cpMethod !== 'ring') parts.push(plan.cpMethod);
+  if (plan.ep > 1) parts.push(`ep${plan.ep}`);
+  if (plan.etp > 1) parts.push(`etp${plan.etp}`);
+  if (schedule.groupSize !== null) parts.push(`group${schedule.groupSize}`);
   const modules = recompute.modules.join('+');
-  const unusual: [boolean, string][] = [
-    [plan.cp > 1, `cp${plan.cp}`],
-    [plan.cpMethod !== 'ring', plan.cpMethod],
-    [plan.ep > 1, `ep${plan.ep}`],
-    [plan.etp > 1, `etp${plan.etp}`],
-    [plan.schedule.groupSize !== null, `group${plan.schedule.groupSize ?? ''}`],
-    [modules !== (recompute.mode === 'selective' ? 'core-attention' : ''), modules === '' ? 'no-modules' : modules],
-    [recompute.layersPerStage !== null, `layers${recompute.layersPerStage ?? ''}`],
-    [sharding.group !== 'dp', typeof sharding.group === 'string' ? sharding.group : `shard${sharding.group.size}`],
-    [!sharding.reshardAfterForward, 'keep'],
-    [plan.overlap.expert, 'oep'],
-    [offload.optimizer > 0, `off-optimizer${offload.optimizer}`],
-    [offload.weights > 0, `off-weights${offload.weights}`],
-    [offload.activations > 0, `off-activations${offload.activations}`],
-    [plan.rankOrder !== 'tp-cp-ep-dp-pp', plan.rankOrder],
-    [runtime.fusedCrossEntropy !== true, lossName(runtime.fusedCrossEntropy)],
-    [runtime.cudaGraphs !== 'none', `graphs-${runtime.cudaGraphs}`],
-    [runtime.expertDispatcher !== 'alltoall', runtime.expertDispatcher],
-    [runtime.expandableSegments, 'segments'],
-  ];
-  return unusual.flatMap(([isSet, text]) => (isSet ? [text] : []));
+  if (modules !== (recompute.mode === 'selective' ? 'core-attention' : ''))
+    parts.push(modules === '' ? 'no-modules' : modules);
+  if (recompute.layersPerStage !== null) parts.push(`layers${recompute.layersPerStage}`);
+  if (sharding.group !== 'dp')
+    parts.push(typeof sharding.group === 'string' ? sharding.group : `shard${sharding.group.size}`);
+  if (!sharding.reshardAfterForward) parts.push('keep');
+  if (plan.overlap.expert) parts.push('oep');
+  if (offload.optimizer > 0) parts.push(`off-optimizer${offload.optimizer}`);
+  if (offload.weights > 0) parts.push(`off-weights${offload.weights}`);
+  if (offload.activations > 0) parts.push(`off-activations${offload.activations}`);
+  if (plan.rankOrder !== 'tp-cp-ep-dp-pp') parts.push(plan.rankOrder);
+  if (runtime.fusedCrossEntropy !== true) parts.push(lossName(runtime.fusedCrossEntropy));
+  if (runtime.cudaGraphs !== 'none') parts.push(`graphs-${runtime.cudaGraphs}`);
+  if (runtime.expertDispatcher !== 'alltoall') parts.push(runtime.expertDispatcher);
+  if (runtime.expandableSegments) parts.push('segments');
+  return parts;
 }
 
 /** Canonical text of a plan: equal plans have equal keys, and different plans different ones. Also the tie-break that makes results independent of timing. */
 export function planKey(plan: Plan): string {
-  const { recompute, sharding, overlap } = plan;
-  const flags = [
-    plan.sequenceParallel ? 'sp' : '',
-    overlap.tp ? 'otp' : '',
-    overlap.gradReduce ? 'ogr' : '',
-    overlap.paramGather ? 'opg' : '',
-    overlap.pipeline ? 'opp' : '',
-  ].filter((flag) => flag !== '');
-  return [
-    `tp${plan.tp}`,
-    `pp${plan.pp}`,
-    `dp${plan.dp}`,
-    `vpp${plan.vpp}`,
-    `mbs${plan.microBatchSize}`,
-    plan.schedule.name,
-    ...(plan.layout === null ? [] : [typeof plan.layout === 'string' ? plan.layout : JSON.stringify(plan.layout)]),
-    `re-${recompute.mode}`,
-    `z${sharding.zeroStage}`,
-    plan.runtime.attentionKernel,
-    ...flags,
-    ...unusualParts(plan),
-  ].join('.');
+  const { recompute, sharding, overlap, layout } = plan;
+  let key = `tp${plan.tp}.pp${plan.pp}.dp${plan.dp}.vpp${plan.vpp}.mbs${plan.microBatchSize}.${plan.schedule.name}`;
+  if (layout !== null) key += `.${typeof layout === 'string' ? layout : JSON.stringify(layout)}`;
+  key += `.re-${recompute.mode}.z${sharding.zeroStage}.${plan.runtime.attentionKernel}`;
+  if (plan.sequenceParallel) key += '.sp';
+  if (overlap.tp) key += '.otp';
+  if (overlap.gradReduce) key += '.ogr';
+  if (overlap.paramGather) key += '.opg';
+  if (overlap.pipeline) key += '.opp';
+  for (const part of unusualParts(plan)) key += `.${part}`;
+  return key;
 }
 
 /** The split in words: "TP 8 · PP 64 · DP 6, 1F1B, micro-batch 1, full recomputation". */

@@ -6,6 +6,7 @@ import { stackOf } from '../../layer-stack.ts';
 import type { Model, Plan } from '../../schema/index.ts';
 import { GIB, MIB } from '../../units.ts';
 import type { Device, Problem } from '../problem.ts';
+import { forEach } from '../remember.ts';
 import { partParameters } from '../workload/parts/index.ts';
 import type { MemoryItem, MemorySink, StageHolding } from './items.ts';
 
@@ -53,15 +54,18 @@ interface Shapes {
   expert: number;
 }
 
-const shapesByModel = new WeakMap<Model, Map<string, Shapes>>();
+/** Shapes by model and list of counts: a pipeline's contents keep theirs, which are never changed in place. */
+const shapesByCounts = forEach<Model, WeakMap<readonly number[], Shapes>>(() => new WeakMap());
 
 /** Sizes of the matrices of distinct shape among the layers of the given kinds: what weight gradients come in. */
 function gradientShapes(model: Model, counts: readonly number[]): Shapes {
-  let known = shapesByModel.get(model);
-  if (known === undefined) shapesByModel.set(model, (known = new Map<string, Shapes>()));
-  const key = counts.map((count) => (count > 0 ? 1 : 0)).join('');
-  const found = known.get(key);
-  if (found !== undefined) return found;
+  const known = shapesByCounts(model);
+  let found = known.get(counts);
+  if (found === undefined) known.set(counts, (found = shapesOf(model, counts)));
+  return found;
+}
+
+function shapesOf(model: Model, counts: readonly number[]): Shapes {
   const parts = new Map<string, Shapes>();
   const none = { type: 'none' } as const;
   const around = { norms: 0, parallel: false, otherParameters: 0 };
@@ -82,9 +86,7 @@ function gradientShapes(model: Model, counts: readonly number[]): Shapes {
       });
   }
   const sum = (of: (one: Shapes) => number) => [...parts.values()].reduce((total, one) => total + of(one), 0);
-  const shapes = { sharded: sum((o) => o.sharded), replicated: sum((o) => o.replicated), expert: sum((o) => o.expert) };
-  known.set(key, shapes);
-  return shapes;
+  return { sharded: sum((o) => o.sharded), replicated: sum((o) => o.replicated), expert: sum((o) => o.expert) };
 }
 
 /**

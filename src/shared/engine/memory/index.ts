@@ -43,9 +43,16 @@ function momentSums(stage: StageHolding): MemorySum[] {
   });
 }
 
-/** The moment that holds most with so many micro-batches in flight; the first of equal ones. */
+/** The moment that holds most with so many micro-batches in flight; the first of equal ones. Throws on an empty list. */
 function worstOf(sums: readonly MemorySum[], inFlight: number): MemorySum {
-  return sums.reduce((most, sum) => (sum.totalBytes(inFlight) > most.totalBytes(inFlight) ? sum : most));
+  let worst: MemorySum | null = null;
+  let most = Number.NEGATIVE_INFINITY;
+  for (const sum of sums) {
+    const bytes = sum.totalBytes(inFlight);
+    if (bytes > most) [worst, most] = [sum, bytes];
+  }
+  if (worst === null) throw new Error('a stage with no moment of finite bytes');
+  return worst;
 }
 
 /** Memory of the stages of a plan: sums of each distinct content, and what lies in flight on each stage. */
@@ -120,7 +127,9 @@ class PlanMemory {
 /** Bytes by category on one accelerator of every stage. */
 export function memoryByStage(problem: Problem, plan: Plan): StageMemory[] {
   const memory = new PlanMemory(problem, plan);
-  return Array.from({ length: memory.numStages }, (_, stage) => memory.stage(stage));
+  const stages: StageMemory[] = [];
+  for (let stage = 0; stage < memory.numStages; stage += 1) stages.push(memory.stage(stage));
+  return stages;
 }
 
 /** Bytes by category on one accelerator of a stage. */

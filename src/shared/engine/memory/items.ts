@@ -71,6 +71,19 @@ export class MemorySum implements MemorySink {
   }
 }
 
+/** The sum of all items that do not depend on micro-batches in flight, where two sets of items are compared. */
+export class MemoryTotal implements MemorySink {
+  bytes = 0;
+
+  add(_category: MemoryCategory, bytes: number): void {
+    this.bytes += bytes;
+  }
+
+  addPerMicroBatch(category: MemoryCategory): void {
+    throw new Error(`${category} of each micro-batch in flight in a sum of what is there once`);
+  }
+}
+
 /** The items themselves, with so many micro-batches in flight. */
 export class MemoryList implements MemorySink {
   readonly items: MemoryItem[] = [];

@@ -15,7 +15,7 @@ import {
   addStageOutputs,
 } from './buffers.ts';
 import { addEnds, addLoss } from './ends.ts';
-import { MemorySum, type MemorySink, type StageHolding } from './items.ts';
+import { MemoryTotal, type MemorySink, type StageHolding } from './items.ts';
 import { addGatheredStates, addStates } from './states.ts';
 
 /** Activations of the layers of one rank, by kind. Returns the most that recomputing one of them needs, bytes. */
@@ -63,10 +63,10 @@ export function addTraining(into: MemorySink, stage: StageHolding): void {
   const working = addLayers(into, stage);
   addEnds(into, stage);
   // the loss is computed before the first layer's backward: the larger of the two moments is the peak
-  const [loss, work] = [new MemorySum(), new MemorySum()];
+  const [loss, work] = [new MemoryTotal(), new MemoryTotal()];
   addLoss(loss, stage);
   addLayerWork(work, stage, working);
-  if (work.totalFixed > loss.totalFixed) addLayerWork(into, stage, working);
+  if (work.bytes > loss.bytes) addLayerWork(into, stage, working);
   else addLoss(into, stage);
   addExpertBuffers(into, stage);
   addContextBuffers(into, stage);
