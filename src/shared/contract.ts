@@ -13,6 +13,7 @@ import {
   figureLineSchema,
   figureSchema,
   fixSchema,
+  logComparisonSchema,
   nearestEvidenceSchema,
   planInputSchema,
   planSchema,
@@ -181,6 +182,11 @@ export const calls = {
   'evidence.nearest': {
     input: z.strictObject({ scenario: draft, count: z.int().min(1).max(50).default(5) }),
     output: nearestEvidenceSchema,
+  },
+  /** What a pasted training log measured, beside the prediction of the plan that it is of. */
+  'log.compare': {
+    input: z.strictObject({ scenario: draft, plan: planInputSchema, text: z.string().max(16_000_000) }),
+    output: logComparisonSchema,
   },
   /** Starts a search over a stored scenario; the result is saved with it if it is still the same when done. */
   'search.start': {

@@ -85,6 +85,7 @@ function handlersOf({ appVersion, planner, store, events, searches }: Parts): Ha
     'evidence.list': () => planner.evidenceRows(),
     'evidence.get': ({ id }) => planner.evidenceDetail(id),
     'evidence.nearest': ({ scenario, count }) => planner.nearestEvidence(planner.resolveValue(scenario), count),
+    'log.compare': ({ scenario, plan, text }) => planner.compareLog(planner.resolveValue(scenario), plan, text),
     'search.start': (job) => {
       searches.start(job);
       return { jobId: job.jobId };

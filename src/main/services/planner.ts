@@ -19,6 +19,7 @@ import {
   type EvidenceRow,
   type Figure,
   type FigureLine,
+  type LogComparison,
   type NearestEvidence,
   type Plan,
   type PlanInput,
@@ -46,6 +47,7 @@ import {
 } from '../jobs/index.ts';
 import { loadCatalog, readResource } from './catalog.ts';
 import { calibrateRuns, type CalibrationReport } from './calibration/index.ts';
+import { compareLog } from './evidence/compare-log.ts';
 import { EvidenceRecord } from './evidence/index.ts';
 import { listFigures, openFigure } from './explain.ts';
 import { judgeCases, type CasesReport } from './cases/index.ts';
@@ -203,6 +205,11 @@ export class Planner {
       seqLen: scenario.job.seqLen,
     };
     return nearestEvidence(query, await this.evidenceRows(), count);
+  }
+
+  /** A training log beside the prediction of its plan. Throws AppError for a log or plan that cannot be read. */
+  compareLog(scenario: Scenario, plan: PlanInput, text: string): LogComparison {
+    return compareLog(this.problemOf(scenario), scenario, { plan, text });
   }
 
   /** Fits the constants to measured runs (texts of runs files) and cross-validates. Throws AppError for bad files. */

@@ -72,3 +72,24 @@ export const nearestEvidenceSchema = z.strictObject({
   warning: z.string().nullable(),
 });
 export type NearestEvidence = z.infer<typeof nearestEvidenceSchema>;
+
+/** A training log beside what is predicted for the plan that it is of. */
+export const logComparisonSchema = z.strictObject({
+  framework: z.string(),
+  /** What the log prints; median and quartiles are in its unit (seconds, or per second). */
+  quantity: z.enum(['stepSeconds', 'tokensPerSecondPerAccelerator', 'tokensPerSecond', 'samplesPerSecond']),
+  median: z.number(),
+  quartiles: z.tuple([z.number(), z.number()]),
+  /** Steps that the median is of; dropped at the start as warm-up; far from the median later, and kept. */
+  count: z.int(),
+  warmUpDropped: z.int(),
+  outliers: z.int(),
+  measured: quantities,
+  predicted: quantities,
+  /** Predicted ÷ measured − 1. */
+  errorFraction: z.number(),
+  memoryErrorFraction: z.number().nullable(),
+  /** In what log and scenario differ, and what is peculiar to the log's numbers. */
+  notes: z.array(z.string()),
+});
+export type LogComparison = z.infer<typeof logComparisonSchema>;
