@@ -288,11 +288,6 @@ describe('the rest', () => {
           "--json",
           "--help",
         ],
-        "evidence": [
-          "--missing",
-          "--json",
-          "--help",
-        ],
         "explain": [
           "--plan",
           "--depth",

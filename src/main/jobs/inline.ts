@@ -12,7 +12,6 @@ export {
   explainFigure,
   explainList,
   meteredBytes,
-  nearestEvidence,
   parameterCounts,
   planKey,
   problemTotals,

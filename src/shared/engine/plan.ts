@@ -21,6 +21,28 @@ function defaultChunks(name: string | undefined): number {
 }
 
 /**
+ * Most tokens of an expert-parallel rank over the mean. Balanced routing (auxiliary loss or bias) keeps it near 1; 1.1 is
+ * what load-balanced training reports as usual. Source: DeepSeek-V3 (arXiv 2412.19437 §2.1.2), MODEL §3.4; estimate.
+ */
+const EXPERT_IMBALANCE = 1.1;
+
+function completeRuntime(input: PlanInput['runtime'], stackYear: number, fusedCrossEntropy: boolean): Plan['runtime'] {
+  const flash = stackYear < FLASH_3_YEAR ? 'flash-2' : 'flash';
+  return {
+    fusedCrossEntropy,
+    cudaGraphs: 'none',
+    expertDispatcher: 'alltoall',
+    expertCapacity: 'dropless',
+    expertImbalance: input?.expertCapacity === 'padded' ? 1 : EXPERT_IMBALANCE,
+    expandableSegments: false,
+    fusedKernels: true,
+    scatterGather: true,
+    attentionKernel: stackYear < MODERN_STACK_YEAR ? 'unfused' : flash,
+    ...input,
+  };
+}
+
+/**
  * The full plan from a partial one. What is absent takes the default of the scenario's framework and its year; dp is
  * what the other degrees leave of the cluster (rounded down where they do not divide: a rule then names the fault).
  */
@@ -63,14 +85,7 @@ export function completePlan(problem: Problem, input: PlanInput): Plan {
     offload: { optimizer: 0, weights: 0, activations: 0, ...input.offload },
     layout: input.layout ?? family.layout,
     rankOrder: input.rankOrder ?? 'tp-cp-ep-dp-pp',
-    runtime: {
-      fusedCrossEntropy: family.fusedCrossEntropy,
-      cudaGraphs: 'none',
-      expertDispatcher: 'alltoall',
-      expandableSegments: false,
-      attentionKernel: !isModern ? 'unfused' : stackYear < FLASH_3_YEAR ? 'flash-2' : 'flash',
-      ...input.runtime,
-    },
+    runtime: completeRuntime(input.runtime, stackYear, family.fusedCrossEntropy),
   };
 }
 
@@ -102,6 +117,11 @@ function unusualParts(plan: Plan): string[] {
   if (runtime.cudaGraphs !== 'none') parts.push(`graphs-${runtime.cudaGraphs}`);
   if (runtime.expertDispatcher !== 'alltoall') parts.push(runtime.expertDispatcher);
   if (runtime.expandableSegments) parts.push('segments');
+  const usualImbalance = runtime.expertCapacity === 'padded' ? 1 : EXPERT_IMBALANCE;
+  if (!runtime.fusedKernels) parts.push('unfused-kernels');
+  if (runtime.expertCapacity !== 'dropless') parts.push('padded');
+  if (runtime.expertImbalance !== usualImbalance) parts.push(`imbalance${runtime.expertImbalance}`);
+  if (!runtime.scatterGather) parts.push('whole-sends');
   return parts;
 }
 

@@ -134,7 +134,11 @@ describe('formatPlanArgs', () => {
       fusedCrossEntropy: true,
       cudaGraphs: 'none',
       expertDispatcher: 'alltoall',
+      expertCapacity: 'dropless',
+      expertImbalance: 1.1,
       expandableSegments: false,
+      fusedKernels: true,
+      scatterGather: true,
       attentionKernel: 'flash',
     },
   };

@@ -19,7 +19,7 @@ export const parameterNames = [
   'memoryEfficiency',
   'scaleUpEfficiency',
   'scaleOutEfficiency',
-  'layerOverheadSeconds',
+  'hostLaunchSeconds',
   'stepOverheadSeconds',
   'optimizerEfficiency',
 ] as const;

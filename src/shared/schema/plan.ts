@@ -56,7 +56,15 @@ const runtime = z.strictObject({
   fusedCrossEntropy: z.union([z.boolean(), z.enum(['compiled', 'chunked'])]),
   cudaGraphs: z.enum(['none', 'per-layer', 'full']),
   expertDispatcher: z.enum(['alltoall', 'allgather', 'deepep', 'hybridep']),
+  /** `dropless`: each expert takes the tokens it is sent; `padded`: as many as its capacity, the rest dropped, the gaps filled. */
+  expertCapacity: z.enum(['dropless', 'padded']),
+  /** Tokens of the fullest expert-parallel rank over their mean. */
+  expertImbalance: z.number().min(1).max(1000),
   expandableSegments: z.boolean(),
+  /** Norms, activations, rotation and residual sums in fused kernels (Megatron-LM, torch.compile, XLA), not one by one. */
+  fusedKernels: z.boolean(),
+  /** Without sequence parallelism a tp rank sends only its share of a boundary, which the next stage gathers. */
+  scatterGather: z.boolean(),
   /**
    * `flash` never stores the s×s scores, in the fastest kernel there is for the part (cuDNN, FlashAttention-3); `flash-2` is
    * the second generation of 2023 and of PyTorch's own; `unfused` is the batched-matmul attention of stacks before 2023.

@@ -65,6 +65,8 @@ export const runParallelSchema = z.looseObject({
 /** What the public recipe of a run sets, in its own words. */
 export const runRecipeSchema = z.looseObject({
   from: text,
+  /** Taken from another release of the same family (formats/runs/recipes.ts). */
+  inherited: flag,
   recompute: text,
   recompute_modules: z.array(z.string()).nullish(),
   recompute_num_layers: num,

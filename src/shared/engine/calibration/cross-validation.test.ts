@@ -15,7 +15,7 @@ const priors: ParameterPriors = {
   memoryEfficiency: around(0.8),
   scaleUpEfficiency: around(1),
   scaleOutEfficiency: around(0.8),
-  layerOverheadSeconds: around(1e-5),
+  hostLaunchSeconds: around(1e-5),
   stepOverheadSeconds: around(0.03),
   optimizerEfficiency: around(0.7),
 };

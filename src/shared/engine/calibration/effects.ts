@@ -73,8 +73,8 @@ export const stackLevels: readonly Level[] = [
   { quantity: 'memoryEfficiency', scope: ['stack'], deviation: 0.3 },
   { quantity: 'scaleUpEfficiency', scope: ['stack', 'accelerator'], deviation: 0.2 },
   { quantity: 'scaleOutEfficiency', scope: ['stack', 'accelerator'], deviation: 0.4 },
-  { quantity: 'layerOverheadSeconds', scope: ['stack', 'kind'], deviation: 1.5 },
-  { quantity: 'layerOverheadSeconds', scope: ['kind'], deviation: 0.5 },
+  { quantity: 'hostLaunchSeconds', scope: ['stack'], deviation: 0.5 },
+  { quantity: 'hostLaunchSeconds', scope: ['accelerator'], deviation: 0.3 },
   { quantity: 'stepOverheadSeconds', scope: ['stack'], deviation: 1.5 },
   { quantity: 'stepOverheadSeconds', scope: ['stack', 'accelerator'], deviation: 0.7 },
 ];
@@ -86,6 +86,6 @@ export const profileLevels: readonly Level[] = [
   { quantity: 'memoryEfficiency', scope: [], deviation: 0.1 },
   { quantity: 'scaleUpEfficiency', scope: [], deviation: 0.15 },
   { quantity: 'scaleOutEfficiency', scope: [], deviation: 0.3 },
-  { quantity: 'layerOverheadSeconds', scope: [], deviation: 0.7 },
+  { quantity: 'hostLaunchSeconds', scope: [], deviation: 0.4 },
   { quantity: 'stepOverheadSeconds', scope: [], deviation: 0.7 },
 ];

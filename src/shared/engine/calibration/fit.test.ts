@@ -10,7 +10,7 @@ const base: Parameters = {
   memoryEfficiency: 0.8,
   scaleUpEfficiency: 1,
   scaleOutEfficiency: 0.8,
-  layerOverheadSeconds: 1e-5,
+  hostLaunchSeconds: 1e-5,
   stepOverheadSeconds: 0.03,
   optimizerEfficiency: 0.7,
 };

@@ -109,12 +109,21 @@ function besideLayers(cost: StepCost): TimePart[] {
     ),
     timeLeaf(
       'Host time between kernels',
-      cost.layerOverheadSeconds * cost.numMicroBatches * (rank?.layers ?? 0),
-      'fitted constant layerOverheadSeconds (docs/MODEL.md §9)',
-      constantTimes('layerOverheadSeconds', cost.layerOverheadSeconds, [
-        quantity('micro-batches', cost.numMicroBatches),
-        quantity('layers', rank?.layers ?? 0),
-      ]),
+      cost.numMicroBatches * (cost.hostWaits[cost.slowestRank] ?? 0),
+      'kernels that the host starts · fitted constant hostLaunchSeconds (docs/MODEL.md §4.4, §9)',
+      {
+        formula: 'micro-batches · Σ layers ((device⁴ + host⁴)^¼ − device)',
+        inputs: [
+          quantity('micro-batches', cost.numMicroBatches),
+          quantity('waited for in one', cost.hostWaits[cost.slowestRank] ?? 0, 's'),
+          ...cost.kinds.map(({ name, cost: { steady, loose } }) =>
+            quantity(
+              `launches of one layer${cost.kinds.length > 1 ? ` (${name})` : ''}`,
+              [steady, loose].reduce((n, { launches }) => n + launches.forward + launches.backward, 0),
+            ),
+          ),
+        ],
+      },
     ),
   ];
 }

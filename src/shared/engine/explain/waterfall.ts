@@ -31,7 +31,14 @@ const losses = {
     label: 'Expert communication',
     why: 'Tokens sent to the ranks of their experts and back; a smaller ep, or one inside a domain, reduces it.',
   },
-  host: { label: 'Host time', why: 'Gaps between kernels while the host launches the next.' },
+  uneven: {
+    label: 'Uneven experts',
+    why: 'The rank whose experts get most tokens works longest and the others wait for it; balanced routing reduces it.',
+  },
+  host: {
+    label: 'Host time',
+    why: 'The device waits for its host to start kernels; larger micro-batches or CUDA graphs reduce it.',
+  },
   imbalance: {
     label: 'Stage imbalance',
     why: 'The stage with the head (or embedding) works longer and the others wait for it.',
@@ -104,19 +111,22 @@ export function waterfallOf(problem: Problem, plan: Plan, cost: StepCost): Water
   const mtp = perStage * problem.model.mtpLayers * cost.mtpSeconds;
   // what multi-token prediction takes beyond its matmuls is small and stands with them
   const arithmetic = mean({ kind: 'matmul' }) + mean({ kind: 'attention' }) + mtp;
+  const uneven = (kind: OperatorKind) =>
+    perStage * cost.kinds.reduce((sum, one, index) => sum + (numLayers[index] ?? 0) * one.cost.uneven[kind], 0);
   const waits = perStage * cost.shardWaits.reduce((sum, wait) => sum + wait, 0);
   const recompute =
     perStage * cost.kinds.reduce((sum, kind, index) => sum + recomputedLayers(cost, index) * kind.recomputeSeconds, 0);
-  const host = perStage * problem.model.numLayers * cost.layerOverheadSeconds;
+  const host = perStage * cost.hostWaits.reduce((sum, wait) => sum + wait, 0);
   const meanWork =
     arithmetic + mean({ kind: 'elementwise' }) + mean({ kind: 'communication' }) + recompute + host + waits;
   const seconds: Record<keyof typeof losses, number> = {
-    kernels: arithmetic - ideal,
+    kernels: arithmetic - uneven('matmul') - ideal,
     recompute,
-    elementwise: mean({ kind: 'elementwise' }),
+    elementwise: mean({ kind: 'elementwise' }) - uneven('elementwise'),
     tensorParallel: mean({ kind: 'communication', groups: ['tp'] }),
     contextParallel: mean({ kind: 'communication', groups: ['cp'] }),
-    experts: mean({ kind: 'communication', groups: ['ep', 'etp'] }),
+    experts: mean({ kind: 'communication', groups: ['ep', 'etp'] }) - uneven('communication'),
+    uneven: uneven('matmul') + uneven('elementwise') + uneven('communication'),
     host,
     imbalance: cost.pipeline.busy - meanWork,
     bubble: cost.pipeline.bubble,

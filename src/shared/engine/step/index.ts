@@ -13,13 +13,14 @@ import {
   processorOf,
   type Processor,
 } from '../compute.ts';
-import { groupSeconds, groupsOf, linksOf, neighbourSeconds, type Links } from '../network/index.ts';
+import { groupSeconds, groupsOf, linksOf, type Links } from '../network/index.ts';
 import { pipelineShape, scheduleOf } from '../pipeline/schedules/index.ts';
 import type { Problem } from '../problem.ts';
 import { distinctRanks, ranksOf, residentRanksOf, type RankContent } from '../stages.ts';
 import { embeddingOperators, headOperators } from '../workload/ends.ts';
 import { moduleForwardSeconds, toLayerCost, type LayerContext, type LayerCost } from '../workload/operators.ts';
 import { layerOperators } from '../workload/layer.ts';
+import { layerHostWait, type HostWait } from '../workload/launches.ts';
 import { stackOf } from '../../layer-stack.ts';
 import { ADAM_STEP_BYTES } from '../workload/optimizer.ts';
 import { rankParameters, vocabularyParameters, type RankParameters } from '../workload/parameters.ts';
@@ -27,6 +28,7 @@ import { rankWeights } from '../workload/trained.ts';
 import { splitOf } from '../split.ts';
 import { dataParallelCost, nothing, onceSeconds, type Hideable } from './data-parallel.ts';
 import { offloadCost } from './offload.ts';
+import { sendCost } from './send.ts';
 
 import type { KindCost, StepCost } from './types.ts';
 
@@ -43,11 +45,6 @@ interface LayerCosts {
 const GRADIENT_PASSES = 2;
 /** fp16 gradients are first copied to fp32, unscaled and checked for overflow: 2 + 4 read and write, 4 + 4 unscale. */
 const FP16_GRADIENT_BYTES = 14;
-/**
- * Most tokens of an expert-parallel rank over the mean. Balanced routing (auxiliary loss or bias) keeps it near 1; 1.1 is
- * what load-balanced training reports as usual. Source: DeepSeek-V3 (arXiv 2412.19437 §2.1.2), MODEL §3.4; estimate.
- */
-const EXPERT_IMBALANCE = 1.1;
 /** Share of expert all-to-alls hidden behind the other micro-batch (1F1B overlap, DualPipe). Source: MODEL §5.4. */
 const EXPERT_OVERLAP_FRACTION = 0.8;
 /** Megatron-LM's: in it the groups inside a layer do not depend on dp and pp. */
@@ -70,9 +67,10 @@ export class StepModel {
 
   private layerCosts(plan: Plan): LayerCosts {
     const { tp, microBatchSize, sequenceParallel } = plan;
-    const { attentionKernel } = plan.runtime;
+    const { attentionKernel, fusedKernels, ...experts } = plan.runtime;
+    const routing = `${experts.expertDispatcher}/${experts.expertCapacity}/${experts.expertImbalance}`;
     const order = plan.rankOrder === DEFAULT_RANK_ORDER ? '' : `${plan.rankOrder}/${plan.dp}/${plan.pp}`;
-    const key = `${tp}/${plan.cp}/${plan.cpMethod}/${plan.ep}/${plan.etp}/${microBatchSize}/${sequenceParallel}/${attentionKernel}/${plan.overlap.tp}/${plan.overlap.expert}/${order}`;
+    const key = `${tp}/${plan.cp}/${plan.cpMethod}/${plan.ep}/${plan.etp}/${microBatchSize}/${sequenceParallel}/${attentionKernel}/${fusedKernels}/${plan.overlap.tp}/${plan.overlap.expert}/${routing}/${order}`;
     const known = this.layers.get(key);
     if (known !== undefined) return known;
     const { model, workload } = this.problem;
@@ -89,10 +87,13 @@ export class StepModel {
       cpMethod: plan.cpMethod,
       ep: plan.ep,
       etp: plan.etp,
-      expertImbalance: EXPERT_IMBALANCE,
+      expertImbalance: plan.runtime.expertImbalance,
+      isDropless: plan.runtime.expertCapacity === 'dropless',
+      expertDispatcher: plan.runtime.expertDispatcher,
       expertOverlapFraction: plan.overlap.expert ? EXPERT_OVERLAP_FRACTION : 0,
       sequenceParallel,
       attentionKernel,
+      fusedKernels,
       tpOverlapFraction: plan.overlap.tp ? TP_OVERLAP_FRACTION : 0,
       isBackwardReduceHidden: workload.stackYear >= 2022,
       gradientBytesPerParameter: workload.gradientBytesPerParameter,
@@ -136,19 +137,6 @@ export class StepModel {
     return plan.recompute.mode === 'selective' ? moduleForwardSeconds(layer, plan.recompute.modules) : 0;
   }
 
-  /** One send between stages: what it carries and how long it takes. */
-  private send(plan: Plan): { bytes: number; seconds: number } {
-    const { model, workload } = this.problem;
-    const boundaryBytes = 2 * (workload.seqLen / plan.cp) * plan.microBatchSize * model.hiddenSize;
-    // sequence parallelism sends the rank's own part; without it the scatter/gather optimisation does
-    // (Narayanan et al. SC'21 §4.1)
-    const bytes = boundaryBytes / plan.tp;
-    if (plan.pp === 1) return { bytes, seconds: 0 };
-    const groups = groupsOf(this.problem, plan);
-    const regather = plan.sequenceParallel ? 0 : groupSeconds(this.links, 'allGather', groups.tp, boundaryBytes);
-    return { bytes, seconds: neighbourSeconds(this.links, bytes, groups.pp) + regather };
-  }
-
   /** The rank that holds most parameters: how many, and what it holds. */
   private heaviestRank(plan: Plan): { held: RankParameters; rank: RankContent | null } {
     let most = -1;
@@ -181,17 +169,29 @@ export class StepModel {
 
   /** Seconds per micro-batch of a rank, what it waits for shards, and the share of its layers that is recomputed. */
   private rankCost(plan: Plan, rank: RankContent, costs: LayerCosts, parts: RankCosts): RankCost {
-    const { kinds, numMicroBatches, overhead, mtpSeconds } = parts;
+    const { kinds, numMicroBatches, mtpSeconds } = parts;
     const recomputedShare = recomputedShareOf(plan, rank.layers);
     const shardWait = this.shardWait(plan, rank, kinds, numMicroBatches);
     let seconds = shardWait + rank.mtpLayers * mtpSeconds;
+    let hostWaitSeconds = 0;
     if (rank.hasEmbedding) seconds += costs.embedding.forwardSeconds + costs.embedding.backwardSeconds;
     if (rank.hasHead) seconds += costs.head.forwardSeconds + costs.head.backwardSeconds;
     for (const [kind, { cost, recomputeSeconds }] of kinds.entries()) {
-      const perLayer = cost.forwardSeconds + cost.backwardSeconds + recomputedShare * recomputeSeconds + overhead;
-      seconds += (rank.counts[kind] ?? 0) * perLayer;
+      const count = rank.counts[kind] ?? 0;
+      if (count === 0) continue;
+      const perLayer = cost.forwardSeconds + cost.backwardSeconds + recomputedShare * recomputeSeconds;
+      seconds += count * perLayer;
+      const wait = this.hostWait(plan, cost, recomputedShare);
+      hostWaitSeconds += count * (wait.forwardSeconds + wait.backwardSeconds);
     }
-    return { seconds, shardWait, recomputedShare };
+    return { seconds: seconds + hostWaitSeconds, shardWait, hostWaitSeconds, recomputedShare };
+  }
+
+  /** Seconds per micro-batch that one layer waits for the host; selective recomputation repeats few launches. */
+  private hostWait(plan: Plan, cost: LayerCost, recomputedShare: number): HostWait {
+    const repeated = plan.recompute.mode === 'full' ? recomputedShare : 0;
+    const secondsPerLaunch = this.problem.calibration.parameters.hostLaunchSeconds;
+    return layerHostWait(cost, { plan, repeated, secondsPerLaunch });
   }
 
   /** What is asked of each rank's cost, in order of the pipeline; ranks with the same content cost the same. */
@@ -217,8 +217,12 @@ export class StepModel {
       numMicroBatches: parts.numMicroBatches,
       gradientBytes: workload.gradientBytesPerParameter,
       weightBytes: workload.weightBytesPerParameter,
-      forwardSeconds: over(({ cost }) => cost.forwardSeconds),
-      backwardSeconds: over(({ cost, recomputeSeconds }) => cost.backwardSeconds + share * recomputeSeconds),
+      // messages travel on while the device waits for its host
+      forwardSeconds: over(({ cost }) => cost.forwardSeconds + this.hostWait(plan, cost, share).forwardSeconds),
+      backwardSeconds: over(
+        ({ cost, recomputeSeconds }) =>
+          cost.backwardSeconds + share * recomputeSeconds + this.hostWait(plan, cost, share).backwardSeconds,
+      ),
     };
     const ofDense = { isExperts: false, parameters: held.dense, frozenParameters: frozen.dense };
     const dense = dataParallelCost(this.links, plan, { ...load, ...ofDense }, groups);
@@ -273,7 +277,7 @@ export class StepModel {
 
   /** The cost of a valid plan. Calling it for a plan that breaks a rule throws or gives meaningless numbers. */
   cost(plan: Plan): StepCost {
-    const { model, workload, calibration } = this.problem;
+    const { model, workload } = this.problem;
     const ranks = ranksOf(model, plan);
     if (ranks === null) throw new Error(`cost of an invalid layout: ${JSON.stringify(plan.layout)}`);
     const costs = this.layerCosts(plan);
@@ -284,11 +288,10 @@ export class StepModel {
       cost,
       recomputeSeconds: this.recompute(plan, cost),
     }));
-    const overhead = hostSeconds(plan, calibration.parameters.layerOverheadSeconds);
     const mtpSeconds = this.mtpSeconds(plan, costs);
-    const perRank = this.rankCosts(plan, ranks, costs, { kinds, overhead, mtpSeconds, numMicroBatches });
+    const perRank = this.rankCosts(plan, ranks, costs, { kinds, mtpSeconds, numMicroBatches });
     const rankSeconds = perRank(({ seconds }) => seconds);
-    const send = this.send(plan);
+    const send = sendCost(this.problem, this.links, plan);
     const schedule = scheduleOf(plan);
     const pipeline = schedule.seconds(pipelineShape(plan, numMicroBatches), {
       perRank: rankSeconds,
@@ -308,7 +311,7 @@ export class StepModel {
       mtpSeconds,
       recomputedShare: perRank(({ recomputedShare }) => recomputedShare),
       shardWaits: perRank(({ shardWait }) => shardWait),
-      layerOverheadSeconds: overhead,
+      hostWaits: perRank(({ hostWaitSeconds }) => hostWaitSeconds),
       pipeline,
       sendSeconds: send.seconds,
       sendBytes: send.bytes,
@@ -320,7 +323,6 @@ export class StepModel {
 
 interface RankCosts {
   kinds: readonly KindCost[];
-  overhead: number;
   mtpSeconds: number;
   numMicroBatches: number;
 }
@@ -328,13 +330,8 @@ interface RankCosts {
 interface RankCost {
   seconds: number;
   shardWait: number;
+  hostWaitSeconds: number;
   recomputedShare: number;
-}
-
-/** Host time of one layer and micro-batch between its kernels: a graph starts them all at once, recomputation repeats a third. */
-function hostSeconds({ runtime, recompute }: Plan, perLayer: number): number {
-  if (runtime.cudaGraphs !== 'none') return 0;
-  return perLayer * (recompute.mode === 'full' ? 4 / 3 : 1);
 }
 
 /**

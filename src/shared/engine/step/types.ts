@@ -30,8 +30,8 @@ export interface StepCost {
   recomputedShare: readonly number[];
   /** Seconds per micro-batch that each rank waits for shards of weights and gradients. */
   shardWaits: readonly number[];
-  /** Fixed host time per layer and micro-batch (forward and backward). */
-  layerOverheadSeconds: number;
+  /** Seconds per micro-batch that each rank waits for its host to start kernels. */
+  hostWaits: readonly number[];
   pipeline: PipelineSeconds;
   sendSeconds: number;
   sendBytes: number;

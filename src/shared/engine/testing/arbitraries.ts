@@ -94,6 +94,13 @@ export const choicesArbitrary: fc.Arbitrary<Choices> = fc
     }),
   );
 
+const runtimes = fc.record({
+  attentionKernel: fc.constantFrom('flash' as const, 'unfused' as const),
+  expandableSegments: fc.boolean(),
+  fusedKernels: fc.boolean(),
+  scatterGather: fc.boolean(),
+});
+
 /** Any plan that divides: rules may still refuse it. */
 function planArbitrary(problem: Problem): fc.Arbitrary<Plan> {
   const { model, network, workload } = problem;
@@ -115,10 +122,9 @@ function planArbitrary(problem: Problem): fc.Arbitrary<Plan> {
       sequenceParallel: fc.boolean(),
       tpOverlap: fc.boolean(),
       hidden: fc.boolean(),
-      attentionKernel: fc.constantFrom('flash' as const, 'unfused' as const),
-      expandableSegments: fc.boolean(),
+      runtime: runtimes,
     })
-    .map(({ pp: seed, mode, zeroStage, tpOverlap, hidden, attentionKernel, expandableSegments, ...chosen }) => {
+    .map(({ pp: seed, mode, zeroStage, tpOverlap, hidden, ...chosen }) => {
       const { modules, layersPerStage, offloaded, ...rest } = chosen;
       const pipelines = divisorsOf(n / rest.tp).filter(
         (pp) => pp <= model.numLayers && n % (rest.tp * rest.cp * pp) === 0,
@@ -138,7 +144,6 @@ function planArbitrary(problem: Problem): fc.Arbitrary<Plan> {
         offload: { optimizer: offloaded, activations: offloaded },
         sharding: { zeroStage },
         overlap: { tp: tpOverlap, gradReduce: hidden, paramGather: hidden, pipeline: hidden },
-        runtime: { attentionKernel, expandableSegments },
         layout: layoutFor(model.numLayers, pp, vpp) ?? null,
       };
       return completePlan(problem, input);

@@ -6,6 +6,7 @@
  */
 import { flashAttentionTime, inHalf, matmulTime, memoryTime } from '../compute.ts';
 import { groupSeconds, splitGroup, type Group } from '../network/index.ts';
+import { SCALE_AND_MASK_BYTES } from './fusion.ts';
 import { explainCollective, explainFlash, explainMatmul, explainMoved } from './explanation.ts';
 import type { LayerContext, Operator } from './operators.ts';
 import type { ActivationTensor, TensorContext } from './parts/types.ts';
@@ -71,8 +72,10 @@ function unfused({ numHeads, headDim }: CoreAttention, context: LayerContext): O
   // a batch of heads runs as one kernel; its tiles are those of one tall matmul over all heads' rows
   const scores = matmulTime(inHalf(processor), { m: heads * s, n: s, k: headDim });
   const values = matmulTime(inHalf(processor), { m: heads * s, n: headDim, k: s });
-  const bytes = scoreBytes(model.dropout);
-  const numKernels = model.dropout ? 2 : 1;
+  const softmax = scoreBytes(model.dropout);
+  const apart = context.fusedKernels ? 0 : SCALE_AND_MASK_BYTES;
+  const bytes = { forward: softmax.forward + apart, backward: softmax.backward + apart };
+  const numKernels = (model.dropout ? 2 : 1) + (context.fusedKernels ? 0 : 2);
   return [
     {
       label: 'Attention matmuls (QKᵀ and PV, full square)',

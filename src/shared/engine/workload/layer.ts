@@ -3,6 +3,7 @@
  * Legend: T tokens, h hidden, t = tp. Source: MODEL §3.2–3.4, §4.3.
  */
 import type { LayerKind } from '../../schema/index.ts';
+import { normBytes, residualBytes, timesElements } from './fusion.ts';
 import { elementwise, matmul, type LayerContext, type Operator } from './operators.ts';
 import { keepsInputs, layerAdapters } from './trained.ts';
 import { numBlocks, partOperators, partTensors, type ActivationTensor, type TensorContext } from './parts/index.ts';
@@ -13,25 +14,11 @@ function normAndResidual(kind: LayerKind, context: LayerContext): Operator[] {
   const tokens = context.tokens / (context.sequenceParallel ? context.tp : 1);
   const h = model.hiddenSize;
   const blocks = kind.parallel ? 1 : numBlocks(kind);
-  const norms = elementwise(
-    'Norms',
-    processor,
-    {
-      forward: kind.norms * 4 * h * tokens, // read 2h, write 2h
-      backward: kind.norms * 8 * h * tokens, // read output gradient and input, write input gradient, reduce the scale's
-      forwardKernels: kind.norms,
-      backwardKernels: 2 * kind.norms,
-    },
-    ['norms'],
-  );
-  const residual = elementwise(model.dropout ? 'Bias, dropout and residual' : 'Residual additions', processor, {
-    forward: blocks * (6 + (model.dropout ? 1 : 0)) * h * tokens, // read branch and residual, write sum (and mask)
-    // the branches' gradients are added (6h); dropout reads its mask and rewrites the gradient (5h)
-    backward: blocks * (6 + (model.dropout ? 5 : 0)) * h * tokens,
-    forwardKernels: blocks,
-    backwardKernels: (model.dropout ? 2 : 1) * blocks,
-  });
-  return [norms, residual];
+  const { fusedKernels } = context;
+  const norms = timesElements(normBytes(model, fusedKernels), kind.norms * h * tokens, kind.norms);
+  const sums = timesElements(residualBytes(model, fusedKernels), blocks * h * tokens, blocks);
+  const label = model.dropout ? 'Bias, dropout and residual' : 'Residual additions';
+  return [elementwise('Norms', processor, norms, ['norms']), elementwise(label, processor, sums)];
 }
 
 /** Adapters of a layer: down to their rank and up again, beside the frozen maps. */

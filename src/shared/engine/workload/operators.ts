@@ -6,6 +6,7 @@ import type { Adapters, Model, Plan } from '../../schema/index.ts';
 import { inputGradientTime, matmulBackwardTime, matmulTime, memoryTime, type Processor } from '../compute.ts';
 import type { MatmulShape } from '../kernels/index.ts';
 import { explainCollective, explainMatmul, explainMoved, type Explain } from './explanation.ts';
+import { stretchOf, type Launches, type Stretch } from './launches.ts';
 import { groupSeconds, type Links, type PlanGroups } from '../network/index.ts';
 
 /** A module that selective recomputation can name. */
@@ -24,6 +25,12 @@ export interface Operator {
   hiddenBackwardSeconds?: number;
   /** Ranks that a communication joins; tp where absent. */
   group?: 'tp' | 'cp' | 'ep' | 'etp';
+  /** Kernels that the host starts for it, where they are not the usual of its kind (launches.ts). */
+  launches?: Launches;
+  /** Its shapes depend on the data, so that a graph of one layer cannot hold it. */
+  isLoose?: boolean;
+  /** Seconds that it takes more because some experts get more tokens than the mean; part of the seconds above. */
+  unevenSeconds?: number;
   /** Modules whose selective recomputation repeats it; absent where none does. */
   modules?: readonly RecomputeModule[];
   source: string;
@@ -49,10 +56,15 @@ export interface LayerContext {
   etp: number;
   /** Most tokens of an expert over their mean: how unevenly the router sends them. */
   expertImbalance: number;
+  /** Experts take what they are sent, so that the host has to wait for the counts. */
+  isDropless: boolean;
+  expertDispatcher: Plan['runtime']['expertDispatcher'];
   /** Share of the experts' exchanges that is hidden behind another micro-batch. */
   expertOverlapFraction: number;
   sequenceParallel: boolean;
   attentionKernel: Plan['runtime']['attentionKernel'];
+  /** Element-wise work runs in fused kernels (fusion.ts). */
+  fusedKernels: boolean;
   /** Share of tensor-parallel communication that is hidden behind matmuls. */
   tpOverlapFraction: number;
   /** Backward sums input gradients over tp beside the weight-gradient matmul (stacks since 2022). */
@@ -75,6 +87,11 @@ export interface LayerCost {
   hidden: { forwardSeconds: number; backwardSeconds: number };
   forwardSeconds: number;
   backwardSeconds: number;
+  /** Seconds that uneven routing adds, by kind of operator; forward and backward. */
+  uneven: KindSeconds;
+  /** What the host starts ahead of the device, and what has to wait for the routed tokens. */
+  steady: Stretch;
+  loose: Stretch;
 }
 
 export function zeroKinds(): KindSeconds {
@@ -90,19 +107,24 @@ export function toLayerCost(operators: Operator[]): LayerCost {
   const forward = zeroKinds();
   const backward = zeroKinds();
   const hidden = { forwardSeconds: 0, backwardSeconds: 0 };
+  const uneven = zeroKinds();
   for (const operator of operators) {
     forward[operator.kind] += operator.forwardSeconds;
     backward[operator.kind] += operator.backwardSeconds;
     hidden.forwardSeconds += operator.hiddenForwardSeconds ?? 0;
     hidden.backwardSeconds += operator.hiddenBackwardSeconds ?? 0;
+    uneven[operator.kind] += operator.unevenSeconds ?? 0;
   }
   return {
     operators,
     forward,
     backward,
     hidden,
+    uneven,
     forwardSeconds: sumKinds(forward),
     backwardSeconds: sumKinds(backward),
+    steady: stretchOf(operators, false),
+    loose: stretchOf(operators, true),
   };
 }
 
@@ -165,6 +187,7 @@ export function elementwise(
     kind: 'elementwise',
     forwardSeconds: memoryTime(processor, bytes.forward, bytes.forwardKernels),
     backwardSeconds: memoryTime(processor, bytes.backward, bytes.backwardKernels),
+    launches: { forward: bytes.forwardKernels, backward: bytes.backwardKernels },
     ...(modules === undefined ? {} : { modules }),
     source: MEMORY_SOURCE,
     explain: explainMoved(processor, {
@@ -218,6 +241,7 @@ export function blockCollectives(what: string, context: LayerContext, weightGrad
     {
       label: `TP ${context.sequenceParallel ? 'all-gather and reduce-scatter' : 'all-reduce'}, ${what}`,
       kind: 'communication',
+      launches: context.sequenceParallel ? { forward: 2, backward: 3 } : { forward: 1, backward: 1 },
       forwardSeconds: forward * visible,
       backwardSeconds: backward * visible,
       hiddenForwardSeconds: forward * (1 - visible),

@@ -18,6 +18,7 @@ import {
 } from '../../schema/index.ts';
 import { missingModelFields, readModel } from './model.ts';
 import { readPlan } from './plan.ts';
+import { withInheritedRecipes } from './recipes.ts';
 import { readPrecision } from './precision.ts';
 import { stackOfRun, type Stack } from './stack.ts';
 
@@ -28,18 +29,9 @@ export interface RunCase {
   assumed: string[];
 }
 
-/** `missing` are the fields that a prediction needs and the row does not have. */
-export type RunReading = { case: RunCase } | { skipped: string; missing?: string[] };
+export type RunReading = { case: RunCase } | { skipped: string };
 
 type Accelerator = Presets['accelerators'][number];
-
-const runGroups = ['model', 'cluster', 'parallel', 'measured'] as const;
-
-/** Whether a row has any group of a run, right or wrong: then its faults are told one by one. */
-function isLikeRun(row: unknown): boolean {
-  if (typeof row !== 'object' || row === null) return true;
-  return runGroups.filter((group) => group in row).length > 1;
-}
 
 /** The rows of a runs file: a list, or an object with `rows`. Throws AppError invalid-json / invalid-field / wrong-format. */
 export function parseRunsText(text: string, what = 'runs file'): Run[] {
@@ -55,18 +47,14 @@ export function parseRunsText(text: string, what = 'runs file'): Run[] {
   const rows = Array.isArray(value) ? value : z.looseObject({ rows: z.array(z.unknown()) }).safeParse(value).data?.rows;
   if (rows === undefined)
     throw new AppError('wrong-format', `${what} is neither a list of measured runs nor an object with "rows"`, {
-      remedy: `Give a JSON list of runs, one object each with id, ${runGroups.join(', ')}.`,
-    });
-  if (rows.length > 0 && !rows.some(isLikeRun))
-    throw new AppError('wrong-format', `${what} has ${rows.length} rows, and none states ${runGroups.join(', ')}`, {
-      remedy: `Give one object per run with id, ${runGroups.join(', ')}. Summaries of whole trainings and tables of schedules have other keys and are not read.`,
+      remedy: 'Give a JSON list of runs (id, model, cluster, parallel, measured).',
     });
   const issues = rows.flatMap((row, index) => {
     const parsed = runSchema.safeParse(row);
     return parsed.success ? [] : issuesOf(parsed.error, row, `[${index}]`);
   });
   if (issues.length > 0) throw inputError('invalid-field', what, issues.slice(0, 20));
-  return rows.map((row) => runSchema.parse(row));
+  return withInheritedRecipes(rows.map((row) => runSchema.parse(row)));
 }
 
 function missingFields(run: Run): string[] {
@@ -109,10 +97,11 @@ export function readRun(run: Run, presets: Pick<Presets, 'accelerators'>): RunRe
   const stack = stackOfRun(run);
   if (stack === null) return { skipped: `framework ${run.framework ?? 'unknown'} is not planned by this version` };
   const missing = [...missingFields(run), ...missingSplit(run, stack)];
-  if (missing.length > 0) return { skipped: `unknown: ${missing.join(', ')}`, missing };
+  if (missing.length > 0) return { skipped: `unknown: ${missing.join(', ')}` };
   const accelerator = acceleratorOf(run, presets.accelerators);
   if (accelerator === undefined) return { skipped: `accelerator ${run.cluster.gpu} is not in the catalog` };
   const assumed: string[] = [];
+  if (run.recipe?.inherited === true) assumed.push(`recipe: that of ${run.recipe.from ?? 'another release'}`);
   const plan = readPlan(run, stack, assumed);
   if ('skipped' in plan) return plan;
   const precision = readPrecision(run, stack, assumed);

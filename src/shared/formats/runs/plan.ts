@@ -121,7 +121,10 @@ function readOverlap(run: Run, stack: Stack, tp: number, assumed: string[]): Pla
   };
 }
 
-function readRuntime({ parallel, recipe }: Run, { attentionKernel }: Stack): PlanInput['runtime'] {
+function readRuntime(
+  { parallel, recipe, notes, model }: Run,
+  { attentionKernel, fusedKernels }: Stack,
+): PlanInput['runtime'] {
   const text = parallel.overlap ?? '';
   const dispatcher = [recipe?.moe_dispatcher, text].find((words) => /hybridep|deepep|allgather/i.test(words ?? ''));
   const scope = JSON.stringify(recipe?.cuda_graph_scope ?? '');
@@ -130,6 +133,9 @@ function readRuntime({ parallel, recipe }: Run, { attentionKernel }: Stack): Pla
   const isPerLayer = graphs === 'transformer_engine' || graphs === 'local' || /cuda graphs/i.test(text);
   return {
     ...(attentionKernel === null ? {} : { attentionKernel }),
+    // as the record writes models whose experts take a fixed number of tokens
+    ...(/token-?drop/i.test(model.name ?? '') ? { expertCapacity: 'padded', expertImbalance: 1 } : {}),
+    ...((fusedKernels ?? /torch\.compile/i.test(notes ?? '')) ? {} : { fusedKernels: false }),
     ...(dispatcher == null
       ? {}
       : {

@@ -22,6 +22,8 @@ export interface Stack {
   biases: boolean;
   /** Attention kernel where it is not that of the version's year. */
   attentionKernel: 'flash' | 'flash-2' | null;
+  /** Element-wise work runs in fused kernels; null = where the row says torch.compile. */
+  fusedKernels: boolean | null;
   /** What gradients are summed and reduced in, beside bf16 weights. */
   gradients: 'fp32' | 'bf16';
   /** What is recomputed where the row says nothing; null = nobody may guess. */
@@ -51,10 +53,15 @@ const entries: readonly Entry[] = [
       dropout: false,
       biases: false,
       attentionKernel: 'flash-2',
+      // Composer trains eagerly unless told otherwise
+      fusedKernels: false,
     },
   },
   // PyTorch's own attention
-  { name: /torchtitan/i, stack: { family: 'fsdp', name: 'torchtitan', shardsAll: true, attentionKernel: 'flash-2' } },
+  {
+    name: /torchtitan/i,
+    stack: { family: 'fsdp', name: 'torchtitan', shardsAll: true, attentionKernel: 'flash-2', fusedKernels: null },
+  },
   { name: /fsdp/i, stack: { family: 'fsdp', name: 'fsdp', shardsAll: true, attentionKernel: 'flash-2' } },
   // both keep a layer's input only, unless a policy is set
   { name: /maxtext/i, stack: { family: 'fsdp', name: 'maxtext', shardsAll: true, recompute: 'full' } },
@@ -92,6 +99,7 @@ export function stackOfRun(run: Run): Stack | null {
     biases: true,
     attentionKernel: null,
     gradients: 'fp32',
+    fusedKernels: true,
     recompute: isOld ? null : 'none',
     ...entry.stack,
   };

@@ -6,6 +6,7 @@
 import type { MixerOf } from '../../../schema/index.ts';
 import { weightGradientTime } from '../../compute.ts';
 import { coreAttentionOperators, outputBytes, scoreTensors } from '../core-attention.ts';
+import { rotationBytes } from '../fusion.ts';
 import {
   blockCollectives,
   elementwise,
@@ -63,9 +64,12 @@ function coreFlops(spec: Attention, _: ModelShape, seqLen: number): number {
 }
 
 function rotary(spec: Attention, context: LayerContext): Operator[] {
-  // the flash curve's measurement includes the rotary pass; the batched matmuls do not
-  if (context.model.positions !== 'rotary' || context.attentionKernel !== 'unfused') return [];
-  const bytes = (4 * (spec.numHeads + spec.numKvHeads) * spec.headDim * context.tokens) / context.tp;
+  // the flash curve's measurement includes the fused rotary pass; the batched matmuls do not
+  const isMeasured = context.attentionKernel !== 'unfused' && context.fusedKernels;
+  if (context.model.positions !== 'rotary' || isMeasured) return [];
+  const bytes =
+    (rotationBytes(context.fusedKernels) * (spec.numHeads + spec.numKvHeads) * spec.headDim * context.tokens) /
+    context.tp;
   return [
     elementwise('Rotary embedding', context.processor, {
       forward: bytes,

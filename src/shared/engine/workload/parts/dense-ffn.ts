@@ -4,6 +4,7 @@
  */
 import type { FfnOf } from '../../../schema/index.ts';
 import { weightGradientTime } from '../../compute.ts';
+import { activationBytes, timesElements } from '../fusion.ts';
 import {
   blockCollectives,
   elementwise,
@@ -20,19 +21,9 @@ type Dense = FfnOf<'dense'>;
 /** Matrices: up and down, and a gate where it is gated. */
 export const numMatrices = (spec: { gated: boolean }): number => (spec.gated ? 3 : 2);
 
-function activation({ gated, width }: Dense, context: LayerContext): Operator {
-  const bytes = (width / context.tp) * context.tokens;
-  return elementwise(
-    gated ? 'SwiGLU' : 'GELU',
-    context.processor,
-    {
-      forward: (gated ? 6 : 4) * bytes,
-      backward: (gated ? 10 : 6) * bytes,
-      forwardKernels: 1,
-      backwardKernels: 1,
-    },
-    ['mlp'],
-  );
+function activation(spec: Dense, { tp, tokens, fusedKernels, processor }: LayerContext): Operator {
+  const bytes = timesElements(activationBytes(spec, fusedKernels), (spec.width / tp) * tokens);
+  return elementwise(spec.gated ? 'SwiGLU' : 'GELU', processor, bytes, ['mlp']);
 }
 
 function biasGradients({ bias, width }: Dense, context: LayerContext): Operator[] {

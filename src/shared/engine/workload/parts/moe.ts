@@ -9,6 +9,8 @@ import type { FfnOf } from '../../../schema/index.ts';
 import { inHalf, launchTime, weightGradientTime } from '../../compute.ts';
 import { groupSeconds, type Group } from '../../network/index.ts';
 import { explainCollective, explainMatmul } from '../explanation.ts';
+import { activationBytes, timesElements } from '../fusion.ts';
+import type { Launches } from '../launches.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
 import type { LayerContext, Operator } from '../operators.ts';
 import { numMatrices } from './dense-ffn.ts';
@@ -18,6 +20,21 @@ import { inDigits } from './words.ts';
 type Moe = FfnOf<'moe'>;
 
 const SHARED = ['moe', 'shared-experts'] as const;
+
+/**
+ * Kernels that the host starts to route, to permute and to exchange tokens; counted in Megatron-Core's router.py and
+ * token_dispatcher.py (0.12): scores in fp32, bias, top-k, its mask, normalisation and the balancing loss; tokens per
+ * expert, their sums over ranks, copies of the counts to the host, sorting by expert, and the way back.
+ */
+const ROUTER_LAUNCHES = { forward: 22, backward: 30 };
+const EXCHANGE_LAUNCHES = { forward: 6, backward: 6 };
+const PERMUTE_LAUNCHES: Readonly<Record<LayerContext['expertDispatcher'], Launches>> = {
+  alltoall: { forward: 28, backward: 24 },
+  allgather: { forward: 20, backward: 16 },
+  // these permute and send in one kernel
+  deepep: { forward: 12, backward: 10 },
+  hybridep: { forward: 12, backward: 10 },
+};
 
 /** Width that the experts act on. */
 const expertInput = (spec: Moe, h: number): number => spec.latentSize ?? h;
@@ -65,6 +82,8 @@ function grouped(label: string, context: LayerContext, shape: { rows: number; ex
     ...one,
     forwardSeconds: forward,
     backwardSeconds: backward,
+    launches: { forward: shape.experts, backward: 2 * shape.experts },
+    isLoose: context.isDropless,
     source: 'measured matmul curve at one expert’s rows, times the local experts (docs/MODEL.md §4.1)',
     explain: explainMatmul(
       context.processor,
@@ -73,6 +92,30 @@ function grouped(label: string, context: LayerContext, shape: { rows: number; ex
       { times: shape.experts, isFrozen: context.adapters !== null },
     ),
   };
+}
+
+/** Of `picks` uniform choices among `places`, how many places are chosen at all on average. */
+export const distinctPlaces = (picks: number, places: number): number => places * (1 - (1 - 1 / places) ** picks);
+
+/**
+ * Seconds of dispatch and combine for `bytes` of copies that leave a rank.
+ *   alltoall            every copy travels by itself, both ways
+ *   allgather           all ranks gather all tokens, K copies of none; combine is a reduce-scatter of the same
+ *   deepep, hybridep    a token crosses to each domain that holds one of its experts once and is copied there; both levels
+ *                       run at the same time
+ * Source: Megatron-Core token_dispatcher.py; DeepEP (deepseek-ai/DeepEP, README: forwarding from the network to NVLink).
+ */
+function dispatchSeconds(spec: Moe, { links, groups, ep, expertDispatcher }: LayerContext, bytes: number): number {
+  const group = groups.ep;
+  if (expertDispatcher === 'allgather') {
+    const all = (bytes / spec.expertsPerToken) * ep;
+    return groupSeconds(links, 'allGather', group, all) + groupSeconds(links, 'reduceScatter', group, all);
+  }
+  const domains = Math.ceil(group.size / group.ranksPerDomain);
+  if (expertDispatcher === 'alltoall' || domains === 1) return 2 * groupSeconds(links, 'allToAll', group, bytes);
+  const crossing = (bytes / spec.expertsPerToken) * distinctPlaces(spec.expertsPerToken, domains);
+  const inside = { ...group, size: group.ranksPerDomain };
+  return 2 * Math.max(groupSeconds(links, 'allToAll', group, crossing), groupSeconds(links, 'allToAll', inside, bytes));
 }
 
 /** Dispatch and combine: each token's K copies to the ep ranks and back; backward mirrors both. */
@@ -93,14 +136,15 @@ function exchange(spec: Moe, context: LayerContext, rows: number): Operator[] {
       backwardSeconds: seconds * visible,
       hiddenForwardSeconds: seconds * (1 - visible),
       hiddenBackwardSeconds: seconds * (1 - visible),
+      launches: EXCHANGE_LAUNCHES,
+      isLoose: context.isDropless,
       group: label.startsWith('EP') ? 'ep' : 'etp',
       modules: ['moe'],
       source: 'measured collective curve (docs/KERNELS.md), volume docs/MODEL.md §5.3',
     });
   if (ep > 1) {
     const bytes = 2 * rows * input;
-    const group = context.groups.ep;
-    add('EP dispatch and combine', 2 * groupSeconds(links, 'allToAll', group, bytes), group, bytes);
+    add('EP dispatch and combine', dispatchSeconds(spec, context, bytes), context.groups.ep, bytes);
   }
   if (etp > 1) {
     const group = context.groups.etp;
@@ -121,34 +165,42 @@ function routing(spec: Moe, context: LayerContext, tokens: number): Operator[] {
   const copies = tokens * spec.expertsPerToken;
   return [
     matmul('Router', { ...context, processor: inHalf(processor) }, { m: tokens, n: spec.numExperts, k: h }, ['moe']),
-    elementwise(
-      'Router softmax and top-k',
-      processor,
-      {
-        forward: 8 * spec.numExperts * tokens,
-        backward: 8 * spec.numExperts * tokens,
-        forwardKernels: 3,
-        backwardKernels: 3,
-      },
-      ['moe'],
-    ),
-    elementwise(
-      'Permute and unpermute tokens',
-      processor,
-      {
-        forward: 2 * 4 * expertInput(spec, h) * copies,
-        backward: 2 * 4 * expertInput(spec, h) * copies,
-        forwardKernels: 4,
-        backwardKernels: 4,
-      },
-      ['moe'],
-    ),
+    {
+      ...elementwise(
+        'Router softmax and top-k',
+        processor,
+        {
+          forward: 8 * spec.numExperts * tokens,
+          backward: 8 * spec.numExperts * tokens,
+          forwardKernels: 3,
+          backwardKernels: 3,
+        },
+        ['moe'],
+      ),
+      launches: ROUTER_LAUNCHES,
+    },
+    {
+      ...elementwise(
+        'Permute and unpermute tokens',
+        processor,
+        {
+          forward: 2 * 4 * expertInput(spec, h) * copies,
+          backward: 2 * 4 * expertInput(spec, h) * copies,
+          forwardKernels: 4,
+          backwardKernels: 4,
+        },
+        ['moe'],
+      ),
+      launches: PERMUTE_LAUNCHES[context.expertDispatcher],
+      isLoose: context.isDropless,
+    },
   ];
 }
 
 function shared(spec: Moe, context: LayerContext): Operator[] {
   if (spec.sharedWidth === 0) return [];
-  const { tp, tokens: m, model, processor } = context;
+  const { tp, tokens: m, model, processor, fusedKernels } = context;
+  const shape = { gated: spec.gated, bias: false };
   const h = model.hiddenSize;
   const f = spec.sharedWidth / tp;
   const up = { m, n: f * (spec.gated ? 2 : 1), k: h };
@@ -158,20 +210,20 @@ function shared(spec: Moe, context: LayerContext): Operator[] {
     elementwise(
       'Shared expert activation',
       processor,
-      {
-        forward: (spec.gated ? 6 : 4) * f * m,
-        backward: (spec.gated ? 10 : 6) * f * m,
-        forwardKernels: 1,
-        backwardKernels: 1,
-      },
+      timesElements(activationBytes(shape, fusedKernels), f * m),
       SHARED,
     ),
     ...blockCollectives('shared expert', context, weightGradientTime(processor, up)),
   ];
 }
 
+/** What of an operator's time is there because the fullest rank has `imbalance` times the mean's tokens: its time is by tokens. */
+function unevenly(operator: Operator, imbalance: number): Operator {
+  return { ...operator, unevenSeconds: (operator.forwardSeconds + operator.backwardSeconds) * (1 - 1 / imbalance) };
+}
+
 function operators(spec: Moe, context: LayerContext): Operator[] {
-  const { tp, ep, etp, model, processor } = context;
+  const { tp, ep, etp, model, processor, fusedKernels } = context;
   const h = model.hiddenSize;
   // with sequence parallelism each tp rank routes its own part of the sequence
   const tokens = context.tokens / (context.sequenceParallel ? tp : 1);
@@ -186,21 +238,18 @@ function operators(spec: Moe, context: LayerContext): Operator[] {
   return [
     ...routing(spec, context, tokens),
     ...latent,
-    grouped('Experts, up', context, { rows: localRows, experts, n: width * (spec.gated ? 2 : 1), k: input }),
-    grouped('Experts, down', context, { rows: localRows, experts, n: input, k: width }),
-    elementwise(
-      'Expert activation',
-      processor,
-      {
-        forward: (spec.gated ? 6 : 4) * width * localRows,
-        backward: (spec.gated ? 10 : 6) * width * localRows,
-        forwardKernels: 1,
-        backwardKernels: 1,
-      },
-      ['moe', 'moe-activation'],
-    ),
+    ...[
+      grouped('Experts, up', context, { rows: localRows, experts, n: width * (spec.gated ? 2 : 1), k: input }),
+      grouped('Experts, down', context, { rows: localRows, experts, n: input, k: width }),
+      elementwise(
+        'Expert activation',
+        processor,
+        timesElements(activationBytes({ gated: spec.gated, bias: false }, fusedKernels), width * localRows),
+        ['moe', 'moe-activation'],
+      ),
+      ...exchange(spec, context, rows),
+    ].map((operator) => unevenly(operator, context.expertImbalance)),
     ...shared(spec, context),
-    ...exchange(spec, context, rows),
     ...gradientAccumulation(
       'experts',
       context,
