@@ -122,11 +122,6 @@ function kernelTime(processor: Processor, shape: MatmulShape): number {
   return seconds * matmulAlignmentFactor(shape) * processor.matmulSlowdown;
 }
 
-/** Seconds to start one matmul and one cast: what matmuls that run as one kernel pay once. */
-export function launchTime({ matmul, matmulSlowdown, castKernels }: Processor): number {
-  return matmul.launchSeconds * matmulSlowdown + castKernels * KERNEL_LAUNCH_SECONDS;
-}
-
 /** Seconds of C[m,n] = A[m,k]·B[k,n] in a training stack, with the cast of A in a recipe of fewer bits. */
 export function matmulTime(processor: Processor, shape: MatmulShape): number {
   return kernelTime(processor, shape) + castTime(processor, shape.m * shape.k);
@@ -145,6 +140,33 @@ export function weightGradientTime(processor: Processor, { m, n, k }: MatmulShap
 /** Seconds of the backward of that matmul. */
 export function matmulBackwardTime(processor: Processor, shape: MatmulShape): number {
   return inputGradientTime(processor, shape) + weightGradientTime(processor, shape);
+}
+
+/** Seconds of a linear map's kernels by pass, casts included; what the casts take of it stands beside. */
+export interface LinearSeconds {
+  forward: number;
+  inputGradient: number;
+  weightGradient: number;
+  castForward: number;
+  castBackward: number;
+}
+
+/**
+ * `times` linear maps of one shape that run as one kernel (the experts of a rank): each pass is started once, and so is the
+ * cast of all their rows.
+ */
+export function linearSeconds(processor: Processor, { m, n, k }: MatmulShape, times = 1): LinearSeconds {
+  const spared = (times - 1) * processor.matmul.launchSeconds * processor.matmulSlowdown;
+  const kernel = (shape: MatmulShape) => times * kernelTime(processor, shape) - spared;
+  const castForward = castTime(processor, times * m * k);
+  const castBackward = castTime(processor, times * m * n);
+  return {
+    forward: kernel({ m, n, k }) + castForward,
+    inputGradient: kernel({ m, n: k, k: n }) + castBackward,
+    weightGradient: kernel({ m: k, n, k: m }),
+    castForward,
+    castBackward,
+  };
 }
 
 /** Seconds of causal flash attention, forward and backward. */

@@ -45,10 +45,32 @@ function operatorPart(operator: Operator, pass: Pass, times: number): TimePart {
     one === undefined
       ? { formula: 'calls · seconds of one', inputs: [] }
       : { formula: `calls · (${one.formula})`, inputs: one.inputs };
-  return timeLeaf(operator.label, operator[pass] * times, operator.source, {
+  const part = timeLeaf(operator.label, operator[pass] * times, operator.source, {
     formula: explanation.formula,
     inputs: [quantity('calls', times), quantity('seconds of one', operator[pass], 's'), ...explanation.inputs],
   });
+  const uneven = operator.shares?.uneven?.[pass] ?? 0;
+  return uneven === 0 ? part : { ...part, children: unevenParts(operator, pass, times, uneven) };
+}
+
+/** What an operator takes with evenly filled experts, and what its fullest rank takes longer. */
+function unevenParts(operator: Operator, pass: Pass, times: number, uneven: number): TimePart[] {
+  const even = operator[pass] - uneven;
+  const calls = quantity('calls', times);
+  return [
+    timeLeaf('Evenly filled experts', even * times, operator.source, {
+      formula: 'calls · seconds of one',
+      inputs: [calls, quantity('seconds of one', even, 's')],
+    }),
+    timeLeaf('Fullest rank beyond the mean', uneven * times, 'plan.runtime.expertImbalance (docs/MODEL.md §4.1)', {
+      formula: 'calls · (seconds at the fullest rank’s rows − seconds at the mean’s)',
+      inputs: [
+        calls,
+        quantity('seconds at the fullest rank’s rows', operator[pass], 's'),
+        quantity('seconds at the mean’s', even, 's'),
+      ],
+    }),
+  ];
 }
 
 function operatorParts(cost: LayerCost, pass: Pass, times: number): TimePart[] {

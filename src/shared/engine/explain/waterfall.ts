@@ -3,13 +3,17 @@ import type { Plan, WaterfallStep } from '../../schema/index.ts';
 import type { Problem } from '../problem.ts';
 import { onceSeconds, type StepCost } from '../step/index.ts';
 import { stepFlops } from '../summary.ts';
-import type { OperatorKind } from '../workload/operators.ts';
+import type { LayerCost, OperatorKind, ShareName } from '../workload/operators.ts';
 
 /** Losses in the order of the waterfall, each with what it is and what would shrink it. */
 const losses = {
   kernels: {
     label: 'Kernels below peak',
     why: 'Matmuls and attention run below the dense peak; larger micro-batches or a smaller tp make their shapes better.',
+  },
+  casts: {
+    label: 'Casts to fewer bits',
+    why: 'Inputs of matmuls are cast to fp8 or fp4 first; larger matmuls cast less for what they gain.',
   },
   recompute: {
     label: 'Recomputation',
@@ -18,6 +22,10 @@ const losses = {
   elementwise: {
     label: 'Element-wise kernels',
     why: 'Norms, activations, dropout and residuals are bound by memory bandwidth; sequence parallelism splits part of them.',
+  },
+  accumulation: {
+    label: 'Weight-gradient accumulation',
+    why: 'Each micro-batch adds its gradients to their sum in memory; larger micro-batches are fewer.',
   },
   tensorParallel: {
     label: 'Tensor-parallel communication',
@@ -31,7 +39,7 @@ const losses = {
     label: 'Expert communication',
     why: 'Tokens sent to the ranks of their experts and back; a smaller ep, or one inside a domain, reduces it.',
   },
-  uneven: {
+  unevenExperts: {
     label: 'Uneven experts',
     why: 'The rank whose experts get most tokens works longest and the others wait for it; balanced routing reduces it.',
   },
@@ -87,6 +95,15 @@ function meanSeconds(cost: StepCost, numLayers: readonly number[], pp: number): 
   };
 }
 
+/** Seconds of a share of operators on the mean stage. */
+function meanShare(cost: StepCost, numLayers: readonly number[], pp: number) {
+  return (name: ShareName, kind: OperatorKind): number => {
+    const of = ({ shares }: LayerCost) => shares[name][kind];
+    const layers = cost.kinds.reduce((sum, one, index) => sum + (numLayers[index] ?? 0) * of(one.cost), 0);
+    return (cost.numMicroBatches / pp) * (layers + of(cost.embedding) + of(cost.head));
+  };
+}
+
 interface Of {
   kind: OperatorKind;
   /** Of communications only those over these groups. */
@@ -107,12 +124,11 @@ export function waterfallOf(problem: Problem, plan: Plan, cost: StepCost): Water
   const ideal = flops.model / flops.peakPerSecond;
   const numLayers = layersOfKind(cost);
   const mean = meanSeconds(cost, numLayers, plan.pp);
+  const share = meanShare(cost, numLayers, plan.pp);
   const perStage = cost.numMicroBatches / plan.pp;
   const mtp = perStage * problem.model.mtpLayers * cost.mtpSeconds;
   // what multi-token prediction takes beyond its matmuls is small and stands with them
   const arithmetic = mean({ kind: 'matmul' }) + mean({ kind: 'attention' }) + mtp;
-  const uneven = (kind: OperatorKind) =>
-    perStage * cost.kinds.reduce((sum, one, index) => sum + (numLayers[index] ?? 0) * one.cost.uneven[kind], 0);
   const waits = perStage * cost.shardWaits.reduce((sum, wait) => sum + wait, 0);
   const recompute =
     perStage * cost.kinds.reduce((sum, kind, index) => sum + recomputedLayers(cost, index) * kind.recomputeSeconds, 0);
@@ -120,13 +136,15 @@ export function waterfallOf(problem: Problem, plan: Plan, cost: StepCost): Water
   const meanWork =
     arithmetic + mean({ kind: 'elementwise' }) + mean({ kind: 'communication' }) + recompute + host + waits;
   const seconds: Record<keyof typeof losses, number> = {
-    kernels: arithmetic - uneven('matmul') - ideal,
+    kernels: arithmetic - ideal - share('casts', 'matmul') - share('uneven', 'matmul'),
+    casts: share('casts', 'matmul'),
     recompute,
-    elementwise: mean({ kind: 'elementwise' }) - uneven('elementwise'),
+    elementwise: mean({ kind: 'elementwise' }) - share('accumulation', 'elementwise') - share('uneven', 'elementwise'),
+    accumulation: share('accumulation', 'elementwise'),
     tensorParallel: mean({ kind: 'communication', groups: ['tp'] }),
     contextParallel: mean({ kind: 'communication', groups: ['cp'] }),
-    experts: mean({ kind: 'communication', groups: ['ep', 'etp'] }) - uneven('communication'),
-    uneven: uneven('matmul') + uneven('elementwise') + uneven('communication'),
+    experts: mean({ kind: 'communication', groups: ['ep', 'etp'] }) - share('uneven', 'communication'),
+    unevenExperts: share('uneven', 'matmul') + share('uneven', 'elementwise') + share('uneven', 'communication'),
     host,
     imbalance: cost.pipeline.busy - meanWork,
     bubble: cost.pipeline.bubble,

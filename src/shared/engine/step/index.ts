@@ -369,7 +369,7 @@ function tailSeconds(tail: Tail, numMicroBatches: number): number {
   );
 }
 
-/** Forward and weight gradients of each rank, s; of a matmul's backward half is the gradient of its weights. */
+/** Forward and weight gradients of each rank, s; as the operators tell them apart. */
 function passesOf(ranks: readonly RankContent[], costs: LayerCosts) {
   const perRank = (of: (cost: LayerCost) => number) =>
     ranks.map(({ counts, hasEmbedding, hasHead }) =>
@@ -380,7 +380,7 @@ function passesOf(ranks: readonly RankContent[], costs: LayerCosts) {
     );
   return {
     forwardPerRank: perRank((cost) => cost.forwardSeconds),
-    weightGradientPerRank: perRank((cost) => cost.backward.matmul / 2),
+    weightGradientPerRank: perRank((cost) => cost.weightGradientSeconds),
   };
 }
 

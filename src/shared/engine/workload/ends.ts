@@ -2,11 +2,11 @@
  * The two ends of the model: embedding on the first stage, final norm, head and loss on the last, for one micro-batch on
  * one rank. Legend: T tokens, V padded vocabulary, t = tp. Source: MODEL §3.5, §4.3–4.4, §5.3.
  */
-import { inHalf, matmulTime, memoryTime } from '../compute.ts';
+import { inHalf, memoryTime } from '../compute.ts';
 import { groupSeconds } from '../network/index.ts';
-import { explainCollective, explainMatmul, explainMoved } from './explanation.ts';
+import { explainCollective, explainMoved } from './explanation.ts';
 import type { MatmulShape } from '../kernels/index.ts';
-import { backwardOf, matmul, type LayerContext, type Operator } from './operators.ts';
+import { matmul, type LayerContext, type Operator } from './operators.ts';
 import { paddedVocabSize } from './parameters.ts';
 
 function communication(
@@ -70,20 +70,8 @@ export function headOperators(context: LayerContext): Operator[] {
   const h = model.hiddenSize;
   const vocabulary = paddedVocabSize(model, tp) / tp;
   const width = model.embeddingSize ?? h;
-  const shape = { m: tokens, n: vocabulary, k: width };
-  const head = {
-    forward: matmulTime(inHalf(processor), shape),
-    backward: backwardOf({ ...context, processor: inHalf(processor) }, shape),
-  };
   const operators: Operator[] = [
-    {
-      label: 'Output head',
-      kind: 'matmul',
-      forwardSeconds: head.forward,
-      backwardSeconds: head.backward,
-      explain: explainMatmul(inHalf(processor), shape, head, { isFrozen: context.adapters !== null }),
-      source: 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)',
-    },
+    matmul('Output head', { ...context, processor: inHalf(processor) }, { m: tokens, n: vocabulary, k: width }),
     {
       label: 'Final norm and cross-entropy',
       kind: 'elementwise',

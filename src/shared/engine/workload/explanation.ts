@@ -45,7 +45,7 @@ export function explainMatmul(
         quantity('columns n', n),
         quantity('depth k', k),
         quantity('matmulSlowdown', processor.matmulSlowdown, 'ratio'),
-        ...(cast ? [quantity('cast', processor.castBytesPerElement * m * (isForward ? k : n), 'B')] : []),
+        ...(cast ? [quantity('cast', processor.castBytesPerElement * m * (isForward ? k : n) * times, 'B')] : []),
         ...shareOfPeak(2 * passes * m * n * k * times, seconds[pass], processor.rates.peakFlopsPerSecond),
       ],
     };

@@ -3,7 +3,7 @@
  * operators; everything above sums them by kind and never looks inside.
  */
 import type { Adapters, Model, Plan } from '../../schema/index.ts';
-import { inputGradientTime, matmulBackwardTime, matmulTime, memoryTime, type Processor } from '../compute.ts';
+import { linearSeconds, memoryTime, type Processor } from '../compute.ts';
 import type { MatmulShape } from '../kernels/index.ts';
 import { explainCollective, explainMatmul, explainMoved, type Explain } from './explanation.ts';
 import { stretchOf, type Launches, type Stretch } from './launches.ts';
@@ -11,6 +11,17 @@ import { groupSeconds, type Links, type PlanGroups } from '../network/index.ts';
 
 /** A module that selective recomputation can name. */
 export type RecomputeModule = Plan['recompute']['modules'][number];
+
+/**
+ * Parts of operators' seconds that the waterfall shows by themselves: casts to fewer bits, adding weight gradients to their
+ * sum, and what the fullest expert rank has beyond the mean. They do not overlap.
+ */
+export const shareNames = ['casts', 'accumulation', 'uneven'] as const;
+export type ShareName = (typeof shareNames)[number];
+export interface PassSeconds {
+  forwardSeconds: number;
+  backwardSeconds: number;
+}
 
 export type OperatorKind = 'matmul' | 'attention' | 'elementwise' | 'communication';
 
@@ -23,14 +34,15 @@ export interface Operator {
   /** Time of a communication that runs beside other operators and so costs nothing itself; 0 or absent elsewhere. */
   hiddenForwardSeconds?: number;
   hiddenBackwardSeconds?: number;
+  /** Of the backward, what makes weight gradients: nobody waits for it before the update. */
+  weightGradientSeconds?: number;
+  shares?: Partial<Record<ShareName, PassSeconds>>;
   /** Ranks that a communication joins; tp where absent. */
   group?: 'tp' | 'cp' | 'ep' | 'etp';
   /** Kernels that the host starts for it, where they are not the usual of its kind (launches.ts). */
   launches?: Launches;
   /** Its shapes depend on the data, so that a graph of one layer cannot hold it. */
   isLoose?: boolean;
-  /** Seconds that it takes more because some experts get more tokens than the mean; part of the seconds above. */
-  unevenSeconds?: number;
   /** Modules whose selective recomputation repeats it; absent where none does. */
   modules?: readonly RecomputeModule[];
   source: string;
@@ -54,7 +66,7 @@ export interface LayerContext {
   cpMethod: Plan['cpMethod'];
   ep: number;
   etp: number;
-  /** Most tokens of an expert over their mean: how unevenly the router sends them. */
+  /** Rows of the fullest expert-parallel rank over the mean: how unevenly the router sends them. */
   expertImbalance: number;
   /** Experts take what they are sent, so that the host has to wait for the counts. */
   isDropless: boolean;
@@ -84,11 +96,13 @@ export interface LayerCost {
   forward: KindSeconds;
   backward: KindSeconds;
   /** Communication beside other operators. */
-  hidden: { forwardSeconds: number; backwardSeconds: number };
+  hidden: PassSeconds;
+  /** Of the backward. */
+  weightGradientSeconds: number;
+  /** Of forward and backward together. */
+  shares: Record<ShareName, KindSeconds>;
   forwardSeconds: number;
   backwardSeconds: number;
-  /** Seconds that uneven routing adds, by kind of operator; forward and backward. */
-  uneven: KindSeconds;
   /** What the host starts ahead of the device, and what has to wait for the routed tokens. */
   steady: Stretch;
   loose: Stretch;
@@ -107,20 +121,26 @@ export function toLayerCost(operators: Operator[]): LayerCost {
   const forward = zeroKinds();
   const backward = zeroKinds();
   const hidden = { forwardSeconds: 0, backwardSeconds: 0 };
-  const uneven = zeroKinds();
+  const shares = { casts: zeroKinds(), accumulation: zeroKinds(), uneven: zeroKinds() };
+  let weightGradientSeconds = 0;
   for (const operator of operators) {
+    weightGradientSeconds += operator.weightGradientSeconds ?? 0;
+    for (const name of shareNames) {
+      const share = operator.shares?.[name];
+      if (share !== undefined) shares[name][operator.kind] += share.forwardSeconds + share.backwardSeconds;
+    }
     forward[operator.kind] += operator.forwardSeconds;
     backward[operator.kind] += operator.backwardSeconds;
     hidden.forwardSeconds += operator.hiddenForwardSeconds ?? 0;
     hidden.backwardSeconds += operator.hiddenBackwardSeconds ?? 0;
-    uneven[operator.kind] += operator.unevenSeconds ?? 0;
   }
   return {
     operators,
     forward,
     backward,
     hidden,
-    uneven,
+    weightGradientSeconds,
+    shares,
     forwardSeconds: sumKinds(forward),
     backwardSeconds: sumKinds(backward),
     steady: stretchOf(operators, false),
@@ -141,29 +161,32 @@ export function isIn(operator: Operator, modules: readonly RecomputeModule[]): b
 const MATMUL_SOURCE = 'measured matmul curve at the rank’s shapes (docs/KERNELS.md)';
 const MEMORY_SOURCE = 'bytes ÷ memory bandwidth (docs/MODEL.md §4.3)';
 
-/** Seconds of a linear map's backward: both gradients, or the input's alone where the weights are frozen. */
-export function backwardOf(context: LayerContext, shape: MatmulShape): number {
-  if (context.adapters === null) return matmulBackwardTime(context.processor, shape);
-  return inputGradientTime(context.processor, shape);
-}
+/** A linear map, and how many of the same shape run as one kernel; one where absent. */
+export type LinearShape = MatmulShape & { times?: number };
 
-/** A linear map and its two backward matmuls. */
+/** A linear map and its gradients; the input's alone where the weights are frozen. */
 export function matmul(
   label: string,
-  context: LayerContext,
-  shape: MatmulShape,
+  { processor, adapters }: Pick<LayerContext, 'processor' | 'adapters'>,
+  { times = 1, ...shape }: LinearShape,
   modules?: readonly RecomputeModule[],
 ): Operator {
-  const forward = matmulTime(context.processor, shape);
-  const backward = backwardOf(context, shape);
+  const seconds = linearSeconds(processor, shape, times);
+  const weightGradient = adapters === null ? seconds.weightGradient : 0;
+  const { forward } = seconds;
+  const backward = seconds.inputGradient + weightGradient;
   return {
     label,
     kind: 'matmul',
     forwardSeconds: forward,
     backwardSeconds: backward,
+    weightGradientSeconds: weightGradient,
+    ...(processor.castKernels === 0
+      ? {}
+      : { shares: { casts: { forwardSeconds: seconds.castForward, backwardSeconds: seconds.castBackward } } }),
     ...(modules === undefined ? {} : { modules }),
     source: MATMUL_SOURCE,
-    explain: explainMatmul(context.processor, shape, { forward, backward }, { isFrozen: context.adapters !== null }),
+    explain: explainMatmul(processor, shape, { forward, backward }, { times, isFrozen: adapters !== null }),
   };
 }
 
@@ -203,14 +226,15 @@ export function gradientAccumulation(what: string, context: LayerContext, weight
   if (context.adapters !== null) return [];
   // unfused: read the new 2-byte gradient, read and write the sum; fused: the kernel's epilogue reads and writes the sum
   const bytes = context.fusedGradientAccumulation ? 2 * g - 2 : 2 + 2 * g;
-  return [
-    elementwise(`Weight-gradient accumulation, ${what}`, context.processor, {
-      forward: 0,
-      backward: bytes * weightsPerRank,
-      forwardKernels: 0,
-      backwardKernels: context.fusedGradientAccumulation ? 0 : 2,
-    }),
-  ];
+  const added = elementwise(`Weight-gradient accumulation, ${what}`, context.processor, {
+    forward: 0,
+    backward: bytes * weightsPerRank,
+    forwardKernels: 0,
+    backwardKernels: context.fusedGradientAccumulation ? 0 : 2,
+  });
+  const { backwardSeconds } = added;
+  const shares = { accumulation: { forwardSeconds: 0, backwardSeconds } };
+  return [{ ...added, weightGradientSeconds: backwardSeconds, shares }];
 }
 
 /** Share of a hidden collective that its matmul pays back by lending it multiprocessors. Source: MODEL §5.4. */

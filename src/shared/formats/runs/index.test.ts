@@ -301,6 +301,14 @@ test.each<[string | null, string]>([
   expect(read({ 'parallel.precision': precision }).scenario.job.precision?.compute).toBe(compute);
 });
 
+test.each([
+  ['MoE routing force-balanced, token-dropless', 1],
+  [null, undefined],
+])('notes "%s" mean an expert imbalance of %s', (notes, imbalance) => {
+  const reading = readRun({ ...changed({}), notes }, presets);
+  expect('skipped' in reading ? reading.skipped : reading.case.plan.runtime?.expertImbalance).toBe(imbalance);
+});
+
 describe('what the public recipe of a run sets', () => {
   const recipe = {
     from: 'x.py',

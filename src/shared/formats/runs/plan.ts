@@ -135,6 +135,8 @@ function readRuntime(
     ...(attentionKernel === null ? {} : { attentionKernel }),
     // as the record writes models whose experts take a fixed number of tokens
     ...(/token-?drop/i.test(model.name ?? '') ? { expertCapacity: 'padded', expertImbalance: 1 } : {}),
+    // a benchmark that overrides its router sends every expert rank the same number of rows
+    ...(/force-balanced/i.test(notes ?? '') ? { expertImbalance: 1 } : {}),
     ...((fusedKernels ?? /torch\.compile/i.test(notes ?? '')) ? {} : { fusedKernels: false }),
     ...(dispatcher == null
       ? {}

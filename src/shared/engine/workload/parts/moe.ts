@@ -2,13 +2,13 @@
  * Mixture of experts: a router picks K of E experts for each token; tokens travel to the ranks that hold their experts
  * (dispatch), pass a grouped matmul there and travel back (combine). Shared experts serve every token.
  * Legend: T tokens of the micro-batch on one rank, h hidden (or the latent that experts act on), f expert width,
- * imb = most tokens of an expert ÷ their mean, t = tp.
+ * imb = rows of the fullest expert-parallel rank ÷ their mean, t = tp.
  * Source: MODEL §1, §2.1, §3.4 (MoE), §4.1 (grouped matmul), §5.3 (expert parallelism).
  */
 import type { FfnOf } from '../../../schema/index.ts';
-import { inHalf, launchTime, weightGradientTime } from '../../compute.ts';
+import { inHalf, weightGradientTime } from '../../compute.ts';
 import { groupSeconds, type Group } from '../../network/index.ts';
-import { explainCollective, explainMatmul } from '../explanation.ts';
+import { explainCollective } from '../explanation.ts';
 import { activationBytes, timesElements } from '../fusion.ts';
 import type { Launches } from '../launches.ts';
 import { blockCollectives, elementwise, gradientAccumulation, matmul } from '../operators.ts';
@@ -73,24 +73,17 @@ function linearFlops(spec: Moe, { hiddenSize: h }: ModelShape): number {
  * The matmul of all local experts: one kernel over T·K·imb rows, whose tiles are those of rows per expert. It is taken as
  * that many matmuls of the rows of one expert (MODEL §4.1: use M_e = T·K·imb/E_local in the curve), started once.
  */
-function grouped(label: string, context: LayerContext, shape: { rows: number; experts: number; n: number; k: number }) {
-  const one = matmul(label, context, { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k }, ['moe']);
-  const spared = (shape.experts - 1) * launchTime(context.processor);
-  const forward = one.forwardSeconds * shape.experts - spared;
-  const backward = one.backwardSeconds * shape.experts - (context.adapters === null ? 2 : 1) * spared;
+function grouped(
+  label: string,
+  context: LayerContext,
+  shape: { rows: number; experts: number; n: number; k: number },
+): Operator {
+  const { rows, experts, n, k } = shape;
   return {
-    ...one,
-    forwardSeconds: forward,
-    backwardSeconds: backward,
-    launches: { forward: shape.experts, backward: 2 * shape.experts },
+    ...matmul(label, context, { m: Math.max(1, rows / experts), n, k, times: experts }, ['moe']),
+    launches: { forward: experts, backward: 2 * experts },
     isLoose: context.isDropless,
     source: 'measured matmul curve at one expert’s rows, times the local experts (docs/MODEL.md §4.1)',
-    explain: explainMatmul(
-      context.processor,
-      { m: Math.max(1, shape.rows / shape.experts), n: shape.n, k: shape.k },
-      { forward, backward },
-      { times: shape.experts, isFrozen: context.adapters !== null },
-    ),
   };
 }
 
@@ -217,43 +210,57 @@ function shared(spec: Moe, context: LayerContext): Operator[] {
   ];
 }
 
-/** What of an operator's time is there because the fullest rank has `imbalance` times the mean's tokens: its time is by tokens. */
-function unevenly(operator: Operator, imbalance: number): Operator {
-  return { ...operator, unevenSeconds: (operator.forwardSeconds + operator.backwardSeconds) * (1 - 1 / imbalance) };
-}
-
-function operators(spec: Moe, context: LayerContext): Operator[] {
-  const { tp, ep, etp, model, processor, fusedKernels } = context;
-  const h = model.hiddenSize;
-  // with sequence parallelism each tp rank routes its own part of the sequence
-  const tokens = context.tokens / (context.sequenceParallel ? tp : 1);
+/** What a rank does with the rows that are sent to it, `imbalance` times the mean's: experts and their exchanges. */
+function routed(spec: Moe, context: LayerContext, tokens: number, imbalance: number): Operator[] {
+  const { ep, etp, model, processor, fusedKernels } = context;
   const experts = spec.numExperts / ep;
-  const rows = tokens * spec.expertsPerToken * context.expertImbalance;
+  const rows = tokens * spec.expertsPerToken * imbalance;
   // etp ranks gather one another's rows and hold a part of each expert's width
   const localRows = rows * etp;
   const width = spec.expertWidth / etp;
+  const input = expertInput(spec, model.hiddenSize);
+  return [
+    grouped('Experts, up', context, { rows: localRows, experts, n: width * (spec.gated ? 2 : 1), k: input }),
+    grouped('Experts, down', context, { rows: localRows, experts, n: input, k: width }),
+    elementwise(
+      'Expert activation',
+      processor,
+      timesElements(activationBytes({ gated: spec.gated, bias: false }, fusedKernels), width * localRows),
+      ['moe', 'moe-activation'],
+    ),
+    ...exchange(spec, context, rows),
+  ];
+}
+
+/** The operator of the fullest rank; what it takes beyond that of evenly filled ranks is told by itself. */
+function withUneven(fullest: Operator, even: Operator): Operator {
+  const uneven = {
+    forwardSeconds: fullest.forwardSeconds - even.forwardSeconds,
+    backwardSeconds: fullest.backwardSeconds - even.backwardSeconds,
+  };
+  return { ...fullest, shares: { ...even.shares, uneven } };
+}
+
+function operators(spec: Moe, context: LayerContext): Operator[] {
+  const { tp, ep, etp, model, expertImbalance } = context;
+  const h = model.hiddenSize;
+  // with sequence parallelism each tp rank routes its own part of the sequence
+  const tokens = context.tokens / (context.sequenceParallel ? tp : 1);
   const input = expertInput(spec, h);
   const latent =
     spec.latentSize === null ? [] : [matmul('Latent projections', context, { m: tokens, n: 2 * input, k: h }, ['moe'])];
+  const even = routed(spec, context, tokens, 1);
+  // a rank that holds all experts gets all rows, however unevenly they are spread over them
+  const fullest = ep === 1 || expertImbalance === 1 ? even : routed(spec, context, tokens, expertImbalance);
   return [
     ...routing(spec, context, tokens),
     ...latent,
-    ...[
-      grouped('Experts, up', context, { rows: localRows, experts, n: width * (spec.gated ? 2 : 1), k: input }),
-      grouped('Experts, down', context, { rows: localRows, experts, n: input, k: width }),
-      elementwise(
-        'Expert activation',
-        processor,
-        timesElements(activationBytes({ gated: spec.gated, bias: false }, fusedKernels), width * localRows),
-        ['moe', 'moe-activation'],
-      ),
-      ...exchange(spec, context, rows),
-    ].map((operator) => unevenly(operator, context.expertImbalance)),
+    ...fullest.map((operator, index) => withUneven(operator, even[index] ?? operator)),
     ...shared(spec, context),
     ...gradientAccumulation(
       'experts',
       context,
-      (experts * expertWeights(spec, h)) / etp + sharedWeights(spec, h) / tp + routerWeights(spec, h),
+      ((spec.numExperts / ep) * expertWeights(spec, h)) / etp + sharedWeights(spec, h) / tp + routerWeights(spec, h),
     ),
   ];
 }
