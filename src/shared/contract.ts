@@ -8,9 +8,13 @@ import type { Reply } from './errors.ts';
 import {
   catalogSchema,
   estimateSchema,
+  evidenceDetailSchema,
+  evidenceRowSchema,
   figureLineSchema,
   figureSchema,
   fixSchema,
+  logComparisonSchema,
+  nearestEvidenceSchema,
   planInputSchema,
   planSchema,
   planSummarySchema,
@@ -169,6 +173,20 @@ export const calls = {
   'plan.timeline': {
     input: z.strictObject({ scenario: draft, plan: planInputSchema }),
     output: timelineSchema.nullable(),
+  },
+  /** The record of measured runs, each predicted with the calibration in force, or why it cannot be. */
+  'evidence.list': { input: z.strictObject({}), output: z.array(evidenceRowSchema) },
+  /** One of its runs: as recorded, its plan, what was assumed, the parts of the prediction. */
+  'evidence.get': { input: z.strictObject({ id: z.string().min(1).max(300) }), output: evidenceDetailSchema },
+  /** The measured runs that are most like a scenario, nearest first, and a warning where none is near. */
+  'evidence.nearest': {
+    input: z.strictObject({ scenario: draft, count: z.int().min(1).max(50).default(5) }),
+    output: nearestEvidenceSchema,
+  },
+  /** What a pasted training log measured, beside the prediction of the plan that it is of. */
+  'log.compare': {
+    input: z.strictObject({ scenario: draft, plan: planInputSchema, text: z.string().max(16_000_000) }),
+    output: logComparisonSchema,
   },
   /** Starts a search over a stored scenario; the result is saved with it if it is still the same when done. */
   'search.start': {

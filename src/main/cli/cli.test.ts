@@ -288,6 +288,11 @@ describe('the rest', () => {
           "--json",
           "--help",
         ],
+        "evidence": [
+          "--missing",
+          "--json",
+          "--help",
+        ],
         "explain": [
           "--plan",
           "--depth",

@@ -7,6 +7,7 @@ import { cases, type CasesOptions } from './cases.ts';
 import { catalog } from './catalog.ts';
 import { gather, wholeNumber } from './common.ts';
 import { evaluate, type EvaluateOptions } from './evaluate.ts';
+import { evidence, type EvidenceOptions } from './evidence.ts';
 import { explain, type ExplainOptions } from './explain.ts';
 import { plan, type PlanOptions } from './plan.ts';
 import { printJson, type Terminal } from './terminal.ts';
@@ -92,6 +93,15 @@ function addMeasured(program: Command, run: (command: () => Promise<number>) => 
     .action((file: string, options: CasesOptions) => run(() => cases(terminal, file, options)));
 }
 
+function addRecord(program: Command, run: (command: () => Promise<number>) => Promise<void>, terminal: Terminal) {
+  program
+    .command('evidence')
+    .description('list the recorded measured runs beside what is predicted for them')
+    .option('--missing', 'list those that cannot be predicted, and what each lacks')
+    .option('--json', 'print one JSON document')
+    .action((options: EvidenceOptions) => run(() => evidence(terminal, options)));
+}
+
 function addFiles(program: Command, run: (command: () => Promise<number>) => Promise<void>, terminal: Terminal) {
   program
     .command('import')
@@ -169,6 +179,7 @@ export async function runCommandLine(terminal: Terminal, args: readonly string[]
     .configureHelp({ helpWidth: terminal.columns });
   addPlanning(program, run, terminal);
   addMeasured(program, run, terminal);
+  addRecord(program, run, terminal);
   addFiles(program, run, terminal);
   addBrowser(program, run);
   try {

@@ -12,6 +12,7 @@ export {
   explainFigure,
   explainList,
   meteredBytes,
+  nearestEvidence,
   parameterCounts,
   planKey,
   problemTotals,

@@ -82,6 +82,10 @@ function handlersOf({ appVersion, planner, store, events, searches }: Parts): Ha
     'plan.figures': ({ scenario, plan }) => planner.figures(planner.resolveValue(scenario), plan),
     'plan.explain': ({ scenario, plan, figure }) => planner.explain(planner.resolveValue(scenario), plan, figure),
     'plan.timeline': ({ scenario, plan }) => planner.timeline(planner.resolveValue(scenario), plan),
+    'evidence.list': () => planner.evidenceRows(),
+    'evidence.get': ({ id }) => planner.evidenceDetail(id),
+    'evidence.nearest': ({ scenario, count }) => planner.nearestEvidence(planner.resolveValue(scenario), count),
+    'log.compare': ({ scenario, plan, text }) => planner.compareLog(planner.resolveValue(scenario), plan, text),
     'search.start': (job) => {
       searches.start(job);
       return { jobId: job.jobId };

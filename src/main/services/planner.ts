@@ -15,8 +15,12 @@ import {
   resolveScenario,
   type CalibrationFile,
   type Catalog,
+  type EvidenceDetail,
+  type EvidenceRow,
   type Figure,
   type FigureLine,
+  type LogComparison,
+  type NearestEvidence,
   type Plan,
   type PlanInput,
   type Scenario,
@@ -27,8 +31,11 @@ import { formatPercent } from '#shared/units.ts';
 import { z } from 'zod';
 import {
   completePlan,
+  contextOf,
   ENGINE_VERSION,
   evaluatePlan,
+  nearestEvidence,
+  parameterCounts,
   problemTotals,
   SearchPool,
   toCalibration,
@@ -40,6 +47,8 @@ import {
 } from '../jobs/index.ts';
 import { loadCatalog, readResource } from './catalog.ts';
 import { calibrateRuns, type CalibrationReport } from './calibration/index.ts';
+import { compareLog } from './evidence/compare-log.ts';
+import { EvidenceRecord } from './evidence/index.ts';
 import { listFigures, openFigure } from './explain.ts';
 import { judgeCases, type CasesReport } from './cases/index.ts';
 import { validateRuns, type ValidationReport } from './validation.ts';
@@ -85,6 +94,7 @@ export class Planner {
   readonly evidence: string;
   readonly #engineCalibration: ReturnType<typeof toCalibration>;
   readonly #pool: SearchPool;
+  readonly #record: EvidenceRecord;
 
   /** Reads the shipped data. Throws AppError that names a damaged file. */
   constructor({ resourcesDir, numWorkers, calibration }: PlannerOptions) {
@@ -94,6 +104,7 @@ export class Planner {
     this.evidence = evidenceOf(this.calibration);
     this.#engineCalibration = toCalibration(this.calibration, readResource(kernelCurvesSchema, file('kernels.json')));
     this.#pool = new SearchPool(numWorkers);
+    this.#record = new EvidenceRecord(resourcesDir, this.catalog);
   }
 
   get numWorkers(): number {
@@ -169,6 +180,36 @@ export class Planner {
   /** Predicts measured runs (the text of a runs file). Throws AppError for a file that is none. */
   validate(text: string, what: string): ValidationReport {
     return validateRuns(parseRunsText(text, what), this.catalog, this.#engineCalibration);
+  }
+
+  /** The record of measured runs beside what is predicted for them; computed once, in a worker thread. */
+  evidenceRows(): Promise<EvidenceRow[]> {
+    return this.#record.rows(this.#engineCalibration);
+  }
+
+  /** One of them with its plan and parts. Throws AppError not-found. */
+  evidenceDetail(id: string): EvidenceDetail {
+    return this.#record.detail(id, this.#engineCalibration);
+  }
+
+  /** The measured runs that are most like a scenario's plans. */
+  async nearestEvidence(scenario: Scenario, count: number): Promise<NearestEvidence> {
+    const { accelerator, precision, kind } = contextOf(scenario, this.problemOf(scenario).device.id);
+    const query = {
+      accelerator,
+      precision,
+      kind: kind === 'moe' ? ('moe' as const) : ('dense' as const),
+      stack: scenario.job.framework.stack ?? null,
+      parameters: parameterCounts(scenario.model).total,
+      numAccelerators: scenario.cluster.numAccelerators,
+      seqLen: scenario.job.seqLen,
+    };
+    return nearestEvidence(query, await this.evidenceRows(), count);
+  }
+
+  /** A training log beside the prediction of its plan. Throws AppError for a log or plan that cannot be read. */
+  compareLog(scenario: Scenario, plan: PlanInput, text: string): LogComparison {
+    return compareLog(this.problemOf(scenario), scenario, { plan, text });
   }
 
   /** Fits the constants to measured runs (texts of runs files) and cross-validates. Throws AppError for bad files. */

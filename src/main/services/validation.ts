@@ -4,7 +4,7 @@ import { AppError } from '#shared/errors.ts';
 import { readRun } from '#shared/formats/runs/index.ts';
 import { findAccelerator, resolveScenario, type Estimate, type Presets, type Run } from '#shared/schema/index.ts';
 import { GB, GIB } from '#shared/units.ts';
-import { evaluatePlan, summarizeErrors, toProblem } from '../jobs/index.ts';
+import { evaluatePlan, summarizeErrors, toProblem } from '../jobs/inline.ts';
 
 interface Measured {
   stepSeconds: number | null;
@@ -73,7 +73,7 @@ function errorOf(predicted: number, measured: number | null): number | null {
 }
 
 /** Predicts one row; a row that lacks what is needed comes back with the reason. Never throws for a bad row. */
-function predictRow(run: Run, presets: Presets, calibration: CalibrationSet): ValidationRow {
+export function predictRow(run: Run, presets: Presets, calibration: CalibrationSet): ValidationRow {
   const measured = measuredOf(run);
   if (measured.stepSeconds === null && measured.peakMemoryBytes === null)
     return skippedRow(run, measured, 'neither step time nor peak memory was measured');

@@ -12,6 +12,7 @@ export { calibrate, fitProfile, type CrossValidation } from './calibration/cross
 export type { FoldKind, HeldOut, MeasuredCase } from './calibration/measured.ts';
 export { toCalibration, type Calibration, type CalibrationSet } from './calibration/index.ts';
 export { quantile, summarizeErrors, type ErrorSummary } from './calibration/statistics.ts';
+export { nearestEvidence, type EvidenceQuery } from './evidence/nearest.ts';
 export { explainFigure, explainList } from './explain/explain.ts';
 export { timelineOf } from './explain/timeline.ts';
 export { evaluatePlan, type EvaluatedPlan } from './evaluate.ts';

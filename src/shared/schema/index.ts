@@ -2,6 +2,7 @@
 export * from './calibration.ts';
 export * from './catalog.ts';
 export * from './estimate.ts';
+export * from './evidence.ts';
 export * from './figure.ts';
 export * from './hardware.ts';
 export * from './job.ts';

@@ -71,6 +71,7 @@ describe('parseRunsText', () => {
     ['half a file', '[{"id": "x"', 'invalid-json', undefined],
     ['another kind of file', '{"format": "x"}', 'wrong-format', undefined],
     ['a number', '3', 'wrong-format', undefined],
+    ['summaries of trainings', '[{"run": "x", "model": "7B", "gpus": 8, "mfu": 0.4}]', 'wrong-format', undefined],
     ['a row without an id', JSON.stringify([{ ...row, id: undefined }]), 'invalid-field', '[0].id'],
     [
       'a text for a number',

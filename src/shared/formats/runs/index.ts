@@ -29,9 +29,18 @@ export interface RunCase {
   assumed: string[];
 }
 
-export type RunReading = { case: RunCase } | { skipped: string };
+/** `missing` are the fields that a prediction needs and the row does not have. */
+export type RunReading = { case: RunCase } | { skipped: string; missing?: string[] };
 
 type Accelerator = Presets['accelerators'][number];
+
+const runGroups = ['model', 'cluster', 'parallel', 'measured'] as const;
+
+/** Whether a row has any group of a run, right or wrong: then its faults are told one by one. */
+function isLikeRun(row: unknown): boolean {
+  if (typeof row !== 'object' || row === null) return true;
+  return runGroups.filter((group) => group in row).length > 1;
+}
 
 /** The rows of a runs file: a list, or an object with `rows`. Throws AppError invalid-json / invalid-field / wrong-format. */
 export function parseRunsText(text: string, what = 'runs file'): Run[] {
@@ -47,7 +56,11 @@ export function parseRunsText(text: string, what = 'runs file'): Run[] {
   const rows = Array.isArray(value) ? value : z.looseObject({ rows: z.array(z.unknown()) }).safeParse(value).data?.rows;
   if (rows === undefined)
     throw new AppError('wrong-format', `${what} is neither a list of measured runs nor an object with "rows"`, {
-      remedy: 'Give a JSON list of runs (id, model, cluster, parallel, measured).',
+      remedy: `Give a JSON list of runs, one object each with id, ${runGroups.join(', ')}.`,
+    });
+  if (rows.length > 0 && !rows.some(isLikeRun))
+    throw new AppError('wrong-format', `${what} has ${rows.length} rows, and none states ${runGroups.join(', ')}`, {
+      remedy: `Give one object per run with id, ${runGroups.join(', ')}. Summaries of whole trainings and tables of schedules have other keys and are not read.`,
     });
   const issues = rows.flatMap((row, index) => {
     const parsed = runSchema.safeParse(row);
@@ -97,7 +110,7 @@ export function readRun(run: Run, presets: Pick<Presets, 'accelerators'>): RunRe
   const stack = stackOfRun(run);
   if (stack === null) return { skipped: `framework ${run.framework ?? 'unknown'} is not planned by this version` };
   const missing = [...missingFields(run), ...missingSplit(run, stack)];
-  if (missing.length > 0) return { skipped: `unknown: ${missing.join(', ')}` };
+  if (missing.length > 0) return { skipped: `unknown: ${missing.join(', ')}`, missing };
   const accelerator = acceleratorOf(run, presets.accelerators);
   if (accelerator === undefined) return { skipped: `accelerator ${run.cluster.gpu} is not in the catalog` };
   const assumed: string[] = [];
