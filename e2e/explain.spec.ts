@@ -34,6 +34,12 @@ test('every number of a plan opens: by mouse and by keyboard, into formula, inpu
   await test.step('an address opens the same number again', async () => {
     await page.getByTestId('explain-peakMemoryBytes').click();
     await expect(page.getByTestId('explained')).toContainText('Activations');
+    await page.getByTestId('sheet-close').click();
+    await page.locator('[data-testid^="explain-memoryByStage."]').click();
+    const stage = page.getByTestId('sheet').getByRole('heading', { name: /^Peak memory of stage \d+$/ });
+    const title = (await stage.textContent()) ?? '';
+    await page.locator('[data-testid="explain-before"]:enabled, [data-testid="explain-after"]:enabled').first().click();
+    await expect(stage).not.toHaveText(title);
     const value = await page.getByTestId('explained-value').textContent();
     await page.reload();
     await settled();

@@ -7,9 +7,9 @@ import { figureLines, figureOf, type FigureContext } from './figures/index.ts';
 
 /** What `explain` needs of a plan; null where it breaks a rule and therefore has no numbers. */
 function contextOf(problem: Problem, input: PlanInput): FigureContext | null {
-  const { plan, estimate, verdict } = evaluatePlan(problem, input);
+  const { plan, estimate, verdict, fixes } = evaluatePlan(problem, input);
   if (estimate === null || verdict === null) return null;
-  return { problem, plan, cost: new StepModel(problem).cost(plan), estimate, verdict };
+  return { problem, plan, cost: new StepModel(problem).cost(plan), estimate, verdict, fixes };
 }
 
 /** All numbers of a plan in a list; null for a plan that breaks a rule. */

@@ -12,9 +12,9 @@ import { explainFigure, explainList } from '../explain.ts';
 import { figureIds, figureLines, figureOf, type FigureContext } from './index.ts';
 
 function contextOf(problem: Problem, input: Parameters<typeof evaluatePlan>[1]): FigureContext {
-  const { plan, estimate, verdict, violations } = evaluatePlan(problem, input);
+  const { plan, estimate, verdict, violations, fixes } = evaluatePlan(problem, input);
   if (estimate === null || verdict === null) throw new Error(violations.map(({ message }) => message).join('; '));
-  return { problem, plan, cost: new StepModel(problem).cost(plan), estimate, verdict };
+  return { problem, plan, cost: new StepModel(problem).cost(plan), estimate, verdict, fixes };
 }
 
 function all(context: FigureContext): Figure[] {
@@ -172,6 +172,31 @@ describe('memory', () => {
     expect(figureIds(context).filter((id) => id.startsWith('memoryByStage'))).toHaveLength(4);
     expect(figureOf(context, 'memoryByStage.2')?.value).toBe(stageMemory(problem, context.plan, 1).totalBytes);
     expect(figureOf(context, 'memoryByStage.5')).toBeNull();
+    const moments = figureIds(context).filter((id) => id.startsWith('memoryAt.'));
+    const values = moments.map((id) => figureOf(context, id)?.value ?? NaN);
+    expect(moments).toHaveLength(4);
+    expect(Math.max(...values)).toBe(context.estimate.peakMemoryBytes);
+  });
+});
+
+describe('under LoRA', () => {
+  const lora = problemOf({ tokens: 1e8, lora: { rank: 16, targets: ['attention', 'ffn'] } });
+  const context = contextOf(lora, { tp: 2 });
+
+  test('FLOPs, memory and checkpoints are told by what is trained, and add up', () => {
+    for (const id of ['modelFlops', 'parameters', 'peakMemoryBytes', 'memoryAt.training', 'checkpointBytes']) {
+      const figure = figureOf(context, id);
+      if (figure === null) throw new Error(`no figure ${id}`);
+      each(figure, (one, where) => {
+        if (one.children.length === 0 || one.value === null) return;
+        const sum = one.children.reduce((total, { value }) => total + (value ?? NaN), 0);
+        expect(isNear(sum, one.value), `${where}: ${sum} of ${one.value}`).toBe(true);
+      });
+    }
+    const trained = figureOf(context, 'trainedParameters')?.value ?? NaN;
+    expect(trained).toBeLessThan(0.05 * context.estimate.parameters);
+    expect(figureOf(context, 'checkpointBytes')?.value).toBe(14 * trained);
+    expect(figureOf(context, 'modelFlops')?.children.map(({ id }) => id)).toContain('adapters');
   });
 });
 

@@ -1,6 +1,7 @@
 /** All numbers of a plan that open, by id. */
 import type { Figure, FigureLine } from '../../../schema/index.ts';
 import { communication } from './communication.ts';
+import { fixes } from './fixes.ts';
 import { interruptions } from './interruptions.ts';
 import { memory } from './memory.ts';
 import { model } from './model.ts';
@@ -14,6 +15,7 @@ export type { FigureContext } from './types.ts';
 const kinds: FigureKinds = {
   ...speed,
   ...memory,
+  ...fixes,
   ...model,
   ...communication,
   ...wholeRun,

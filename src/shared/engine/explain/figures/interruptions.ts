@@ -2,7 +2,10 @@
 import { CHECKPOINT_BYTES_PER_PARAMETER } from '../../planning/checkpoints.ts';
 import { RESTART_SECONDS } from '../../planning/whole-run.ts';
 import { accelerators, failures, ofRun, run, runOf } from './run-context.ts';
-import { figure, input, type FigureKinds } from './types.ts';
+import { trainedParameters } from '../../workload/trained.ts';
+import { figure, input, type FigureContext, type FigureKinds } from './types.ts';
+
+const trainedOf = ({ problem }: FigureContext) => trainedParameters(problem.model, problem.workload.adapters);
 
 export const interruptions: FigureKinds = {
   goodput: ofRun(
@@ -56,9 +59,9 @@ export const interruptions: FigureKinds = {
       value: runOf(context).checkpointBytes,
       unit: 'B',
       about: '16-bit weights, fp32 master weights and Adam’s two moments.',
-      formula: 'parameters · bytes of a parameter',
+      formula: 'trained parameters · bytes of a parameter',
       inputs: [
-        input('parameters', context.estimate.parameters, '', 'parameters'),
+        input('trained parameters', trainedOf(context), '', 'trainedParameters'),
         input('bytes of a parameter', CHECKPOINT_BYTES_PER_PARAMETER, 'B'),
       ],
       source: 'docs/MODEL.md §7.4',

@@ -1,5 +1,5 @@
 /** Memory of each stage by category and item, what can be used, and what is left. Source: docs/MODEL.md §3. */
-import type { Figure, MemoryCategory } from '../../../schema/index.ts';
+import type { Figure, MemoryCategory, MemoryPart } from '../../../schema/index.ts';
 import { stageMemoryItems, type MemoryItem } from '../../memory/index.ts';
 import { itemFigures } from './memory-items.ts';
 import { figure, input, numberIn, part, type FigureContext, type FigureKinds } from './types.ts';
@@ -34,12 +34,47 @@ function categories(context: FigureContext, stageIndex: number, wanted: (item: M
 const fullestOf = ({ estimate }: FigureContext): number =>
   estimate.peakMemoryBytesByStage.indexOf(Math.max(...estimate.peakMemoryBytesByStage));
 
+/** Which moment the peak is, where it is not the usual one. */
+function worstMoment({ estimate }: FigureContext): string {
+  const [first, ...rest] = estimate.memoryMoments;
+  if (first === undefined) return '';
+  const worst = rest.reduce((most, one) => (one.bytes > most.bytes ? one : most), first);
+  return worst.id === 'training' ? '' : ` On the fullest stage that is: ${worst.label.toLowerCase()}.`;
+}
+
+/** A part of a moment with all below it. */
+function momentPart({ label, bytes, source, children }: MemoryPart): Figure {
+  return part({ label, value: bytes, unit: 'B', source, children: children.map(momentPart) });
+}
+
+/** What is held at one moment of a run, on the device or on the host of a node. */
+function momentFigure({ estimate }: FigureContext, id: string) {
+  const moment = estimate.memoryMoments.find((one) => id.endsWith(`.${one.id}`));
+  if (moment === undefined) throw new Error(`no moment ${id}`);
+  const isHost = id.startsWith('hostAt.');
+  return figure({
+    label: isHost ? `${moment.label}: host of a node` : moment.label,
+    value: isHost ? moment.hostBytesPerNode : moment.bytes,
+    unit: 'B',
+    about: isHost
+      ? 'What the ranks of a node hold in its host’s memory at this moment of a run.'
+      : `What one accelerator of stage ${moment.stageIndex + 1} holds at this moment of a run; the largest moment is the peak.`,
+    source: 'docs/MODEL.md §3.10',
+    children: (isHost ? moment.hostParts : moment.parts).map(momentPart),
+  });
+}
+
+const momentIds =
+  (name: string) =>
+  ({ estimate }: FigureContext): string[] =>
+    estimate.memoryMoments.map(({ id }) => `${name}.${id}`);
+
 function stageFigure(context: FigureContext, stageIndex: number, label: string) {
   return figure({
     label,
     value: context.estimate.peakMemoryBytesByStage[stageIndex] ?? 0,
     unit: 'B',
-    about: `What one accelerator of stage ${stageIndex + 1} of ${context.plan.pp} holds at its worst moment.`,
+    about: `What one accelerator of stage ${stageIndex + 1} of ${context.plan.pp} holds at its worst moment.${worstMoment(context)}`,
     source: 'docs/MODEL.md §3',
     children: categories(context, stageIndex, () => true),
   });
@@ -81,6 +116,8 @@ export const memory: FigureKinds = {
     ids: ({ plan }) => Array.from({ length: plan.pp }, (_, stage) => `memoryByStage.${stage + 1}`),
     build: (context, id) => stageFigure(context, numberIn(id) - 1, `Peak memory of stage ${numberIn(id)}`),
   },
+  memoryAt: { group: 'memory', ids: momentIds('memoryAt'), build: momentFigure },
+  hostAt: { group: 'memory', ids: momentIds('hostAt'), build: momentFigure },
   usableMemoryBytes: {
     group: 'memory',
     build: ({ estimate, problem: { device } }) =>

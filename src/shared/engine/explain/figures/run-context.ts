@@ -1,5 +1,6 @@
 /** What the figures of the whole run share. */
 import { wholeRun, type WholeRun } from '../../planning/whole-run.ts';
+import { trainedParameters } from '../../workload/trained.ts';
 import { figure, input, type FigureContext, type FigureKind } from './types.ts';
 
 export const run = (build: FigureKind['build']): FigureKind => ({ group: 'run', build });
@@ -13,7 +14,7 @@ export function runOf(context: FigureContext): WholeRun {
   return wholeRun({
     workSeconds: steps(context) * estimate.stepSeconds,
     accelerators: problem.network.numAccelerators,
-    parameters: estimate.parameters,
+    parameters: trainedParameters(problem.model, problem.workload.adapters),
     hostBytesPerSecond: problem.host.linkBytesPerSecond,
     writeBytesPerSecond: problem.host.writeBytesPerSecond,
     readBytesPerSecond: problem.host.readBytesPerSecond,

@@ -2,7 +2,7 @@
  * A kind of number that a plan has, and how it is opened. One file per subject; to add a number, add a kind to one of them
  * or a file to the list in index.ts.
  */
-import type { Estimate, Figure, FigureInput, FigureLine, Plan, Verdict } from '../../../schema/index.ts';
+import type { Estimate, Figure, Fix, FigureInput, FigureLine, Plan, Verdict } from '../../../schema/index.ts';
 import type { Problem } from '../../problem.ts';
 import type { StepCost } from '../../step/index.ts';
 
@@ -13,6 +13,7 @@ export interface FigureContext {
   readonly cost: StepCost;
   readonly estimate: Estimate;
   readonly verdict: Verdict;
+  readonly fixes: readonly Fix[];
 }
 
 export interface FigureKind {
