@@ -24,6 +24,7 @@ export function readGolden(row: GoldenRow): Measured | string {
   if (row.id.includes('offloading')) return 'offloads activations by flags that the record leaves out';
   const reading = readFlags(row, accelerators);
   if ('skipped' in reading) return reading.skipped;
+  if (!reading.isWorldKnown) return 'the record does not say over how many ranks the states are sharded';
   const { scenario, plan: input } = reading;
   const problem = problemOf(scenario.cluster.accelerator ?? '', {
     model: scenario.model,

@@ -1,26 +1,17 @@
 /** Rows of measured runs → a problem and a plan, and the peak that was read. */
 import { completePlan } from '../../src/shared/engine/index.ts';
-import type { Plan, PlanInput, Run } from '../../src/shared/schema/index.ts';
+import {
+  frameworkOf,
+  precisionOf,
+  recipePrecision,
+  recomputeOf,
+  scheduleOf,
+  selectiveOf,
+} from '../../src/shared/formats/cases/index.ts';
+import type { Plan, Run } from '../../src/shared/schema/index.ts';
 import { GB, GIB } from '../../src/shared/units.ts';
 import type { Measured } from './golden.ts';
 import { problemOf } from './problem.ts';
-
-function recomputeOf(text: string | null | undefined): PlanInput['recompute'] {
-  if (text == null || /^\s*(none|no|off)\b/i.test(text)) return { mode: 'none' };
-  const modules = (
-    [
-      ['core-attention', /core_attn|core-attention|attention/i],
-      ['norms', /layernorm|norms/i],
-      ['mlp', /\bmlp\b/i],
-      ['moe-activation', /moe_act/i],
-      ['moe', /\bmoe\b/i],
-      ['mla-up-projection', /mla_up/i],
-      ['shared-experts', /shared_exp/i],
-    ] as const
-  ).flatMap(([module, pattern]) => (pattern.test(text) ? [module] : []));
-  if (/selective/i.test(text)) return { mode: 'selective', modules };
-  return { mode: 'full' };
-}
 
 type Sizes = Record<string, number | null> | null | undefined;
 
@@ -28,7 +19,8 @@ const kinds: [RegExp, Measured['kind'], number][] = [
   [/max_allocated GiB/, 'allocated', GIB],
   [/max reserved/, 'reserved', GIB],
   [/GB max allocated/, 'allocated', GB],
-  [/peak over devices/, 'allocated', GB],
+  [/GB as printed/, 'allocated', GIB], // Megatron-Bridge, as trainyard cases reads it
+  [/peak over devices/, 'allocated', GIB], // sail-sg's fork prints max_memory_allocated in GiB as GB
   [/first\/last stage nodes/, 'total', GIB],
 ];
 
@@ -39,6 +31,17 @@ function layoutOf(layers: number, pp: number, vpp: number): string | null {
   const of = (stage: number) => 't'.repeat(Math.floor(layers / stages) + (stage < layers % stages ? 1 : 0));
   const list = Array.from({ length: stages }, (_, stage) => of(stage));
   return `E${list.join('|')}L`;
+}
+
+/**
+ * How a run of "Balancing Pipeline Parallelism with Vocabulary Parallelism" (sail-sg's fork of Megatron-LM) splits the
+ * vocabulary; null for other runs. Its launch script trains in fp16, whose gradients are fp16 as well, with Megatron's
+ * dropout (examples/pretrain_zero_bubble.sh). Its "32k" are 32,000 rows: between two sizes the measured peaks differ by
+ * 16.0 bytes per parameter then, and by 15.6 were they 32,768.
+ */
+function vocabularyMethodOf({ framework, notes }: Run): string | null {
+  if (!/sail-sg/.test(framework ?? '')) return null;
+  return /method (\S+)/.exec(notes ?? '')?.[1] ?? '';
 }
 
 export function readMemoryRun(run: Run): Measured | string {
@@ -52,16 +55,23 @@ export function readMemoryRun(run: Run): Measured | string {
   const tp = parallel.tp ?? 1;
   const pp = parallel.pp ?? 1;
   const cp = parallel.cp ?? 1;
-  const isTitan = /titan/i.test(run.framework ?? '');
-  const isOld = /bigscience|deepspeed/i.test(run.framework ?? '');
+  const framework = frameworkOf(run.framework, run.source?.title);
+  const vocabulary = vocabularyMethodOf(run);
+  if (vocabulary !== null && vocabulary !== 'Baseline')
+    return 'splits the vocabulary over the pipeline, or moves layers by a rule that the record leaves out';
+  const isFork = vocabulary !== null;
+  const isTitan = framework.family === 'fsdp';
+  const isOld = framework.family === 'deepspeed' || /jean zay/i.test(run.source?.title ?? '');
   const isGpt = !(model.gated ?? false);
   const dp = parallel.dp ?? gpus / (tp * pp * cp);
   const mbs = parallel.mbs ?? 1;
   const moe = model.moe as Sizes;
   const mla = model.mla as Sizes;
-  const isHalf = isOld && !/bf16/.test(parallel.precision ?? '');
-  const precision =
-    isHalf || (/fp16/.test(parallel.precision ?? '') && !/bf16/.test(parallel.precision ?? '')) ? 'fp16' : 'bf16';
+  const isHalf = isFork || (isOld && !/bf16/.test(parallel.precision ?? ''));
+  const stated = precisionOf(parallel.precision);
+  const precision = isHalf ? 'fp16' : stated === null || stated === 'fp4' ? 'bf16' : stated;
+  const schedule = scheduleOf(isFork ? run.notes : /-(v-half|v-min|zbv)$/.exec(run.id)?.[1]);
+  const isV = schedule !== null && /^(v-|zb-v)/.test(schedule);
   const problem = problemOf(cluster.gpu ?? '', {
     numAccelerators: gpus,
     model: {
@@ -74,14 +84,14 @@ export function readMemoryRun(run: Run): Measured | string {
       numHeads: heads,
       numKvHeads: model.kv_heads ?? heads,
       headDim: model.head_dim ?? Math.round(model.hidden / heads),
-      vocabSize: model.vocab ?? 51_200,
+      vocabSize: isFork ? ((model.vocab ?? 0) / 1024) * 1000 : (model.vocab ?? 51_200),
       tiedEmbeddings: model.tied_embeddings ?? isGpt,
       positions: isGpt ? 'learned' : 'rotary',
       maxPositions: model.seq ?? null,
       normalization: isGpt ? 'layernorm' : 'rmsnorm',
       qkvBias: isGpt,
       ffnBias: isGpt,
-      dropout: isGpt && !/fork/.test(run.framework ?? '') && !/176B/.test(run.source?.title ?? ''),
+      dropout: isGpt && !/176B/.test(run.source?.title ?? ''),
       moe:
         moe == null
           ? null
@@ -109,14 +119,21 @@ export function readMemoryRun(run: Run): Measured | string {
       seqLen: model.seq ?? 2048,
       precision: {
         compute: precision,
-        weights: isTitan ? 'fp32' : precision,
+        weights: isTitan ? 'fp32' : precision === 'fp8' ? 'bf16' : precision,
         gradients: precision === 'fp16' ? 'fp16' : 'fp32',
         optimizer: 'adam-fp32',
+        ...recipePrecision({ framework: run.framework, offload: null }, precision, []),
       },
-      framework: { family: 'megatron-lm', version: isOld ? '2022' : '2025' },
+      framework: {
+        family: framework.family === 'fsdp' || framework.family === 'deepspeed' ? framework.family : 'megatron-lm',
+        version: framework.version ?? (isOld ? '2022' : isTitan ? null : '2025'),
+        stack: framework.stack,
+      },
     },
   });
   const zero = String(parallel.zero ?? '');
+  const vpp = parallel.vp ?? (isV ? 2 : 1);
+  const recompute = selectiveOf(recomputeOf(parallel.recompute), framework);
   const plan: Plan = completePlan(problem, {
     tp,
     pp,
@@ -124,12 +141,13 @@ export function readMemoryRun(run: Run): Measured | string {
     ep: parallel.ep ?? 1,
     etp: parallel.etp ?? (moe == null ? 1 : tp),
     dp,
-    vpp: parallel.vp ?? 1,
+    vpp,
     microBatchSize: mbs,
     sequenceParallel: tp > 1 && (parallel.sp ?? !isOld),
-    recompute: recomputeOf(parallel.recompute),
+    recompute: recompute ?? { mode: 'none' },
+    ...(schedule === null ? {} : { schedule: { name: schedule } }),
     sharding: { zeroStage: isTitan ? 3 : /1/.test(zero) || (parallel.dist_opt ?? !isOld) ? 1 : 0 },
-    layout: layoutOf(model.layers, pp, parallel.vp ?? 1),
+    layout: layoutOf(model.layers, pp, vpp),
     runtime: { fusedCrossEntropy: run.id.includes('cef') ? !run.id.includes('nocef') : false },
   });
   const kind = kinds.find(([pattern]) => pattern.test(measured.peak_mem_kind ?? ''));

@@ -45,6 +45,8 @@ export interface OptimizerStates {
   perParameter: number;
   /** Bytes per parameter of embedding, head and what else stands outside the layers. */
   perOuterParameter: number;
+  /** Of both, the fp32 copy of the gradients: it is made for the update and freed before the next step's forward pass. */
+  gradientCopy: number;
 }
 
 /** Optimizer states incl. master weights, bytes per parameter, by the job's precision and framework. */
@@ -56,10 +58,12 @@ export function optimizerStatesOf({ precision, framework }: Pick<Job, 'precision
     precision.gradients !== 'fp32' &&
     !takesHalfGradients &&
     framework.family === 'megatron-lm';
-  const base = (hasMasterWeights ? 4 : 0) + (hasGradientCopy ? 4 : 0);
+  const gradientCopy = hasGradientCopy ? 4 : 0;
+  const base = (hasMasterWeights ? 4 : 0) + gradientCopy;
   return {
     label: hasMasterWeights ? `${label}, fp32 master weights` : label,
     perParameter: base + matrixMoments,
     perOuterParameter: base + otherMoments,
+    gradientCopy,
   };
 }

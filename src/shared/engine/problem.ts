@@ -36,6 +36,8 @@ export interface Workload {
   optimizerBytesPerParameter: number;
   /** The same for embedding, head and what else stands outside the layers (Muon leaves them to Adam). */
   outerOptimizerBytesPerParameter: number;
+  /** Of both, the fp32 copy of 16-bit gradients, which is there at the update only; bytes per parameter. */
+  gradientCopyBytesPerParameter: number;
   optimizerLabel: string;
   /** Adapters that are trained in place of the weights; null = the weights themselves are. */
   adapters: Scenario['job']['lora'];
@@ -100,6 +102,7 @@ function toWorkload(job: Scenario['job'], compute: Workload['compute']): Workloa
     gradientBytesPerParameter: bytesOf[job.precision.gradients],
     optimizerBytesPerParameter: optimizer.perParameter,
     outerOptimizerBytesPerParameter: optimizer.perOuterParameter,
+    gradientCopyBytesPerParameter: optimizer.gradientCopy,
     optimizerLabel: optimizer.label,
     adapters: job.lora,
     stackYear: stackYearOf(job.framework.version),

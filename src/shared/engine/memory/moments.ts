@@ -59,6 +59,9 @@ function updateBytes({ problem: { framework, workload }, plan }: StageHolding): 
   const onDevice = 1 - plan.offload.optimizer;
   // PyTorch's grouped (foreach) Adam makes one fp32 tensor more for each it updates (torch.optim.AdamW, foreach)
   if (framework.family === 'fsdp') return { bytes: 4 * onDevice, label: 'Temporaries of the grouped Adam, 4 B each' };
+  // Megatron-LM core/optimizer: made by _copy_model_grads_to_main_grads, set to None by the next step's zero_grad
+  const { gradientCopyBytesPerParameter: copy } = workload;
+  if (copy > 0) return { bytes: copy * onDevice, label: `fp32 copies of the gradients, ${copy} B each` };
   // stage_1_and_2.py: 16-bit gradients of the shard in fp32
   if (framework.family === 'deepspeed' && w === 2 && g === 2)
     return { bytes: 4 * onDevice, label: 'Gradients of the shard in fp32, 4 B each' };

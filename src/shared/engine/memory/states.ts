@@ -3,7 +3,7 @@
  *
  *   weights w·P        ÷ shards with ZeRO-3, which then gathers a layer at a time (two: one in use, one coming)
  *   gradients g·P      ÷ shards from ZeRO-2 on
- *   optimizer o·P      ÷ shards from ZeRO-1 on, less the share on the host
+ *   optimizer o·P      ÷ shards from ZeRO-1 on, less the share on the host and the copy of gradients (moments.ts)
  * P counts dense parameters over the dp·cp group and experts over their own (split.ts).
  * Source: MODEL §3.1; ZeRO (arXiv 1910.02054 §5).
  */
@@ -67,7 +67,8 @@ function addPart(
   { problem: { workload }, plan }: StageHolding,
   part: { name: string; ranks: string; parameters: number; outer: number; shards: number },
 ): void {
-  const { weightBytesPerParameter: w, gradientBytesPerParameter: g, optimizerBytesPerParameter: o } = workload;
+  const { weightBytesPerParameter: w, gradientBytesPerParameter: g, gradientCopyBytesPerParameter: copy } = workload;
+  const o = workload.optimizerBytesPerParameter - copy;
   const { parameters, outer, shards, name, ranks } = part;
   const { zeroStage } = plan.sharding;
   const weightShards = zeroStage === 3 ? shards : 1;
@@ -78,7 +79,7 @@ function addPart(
   const weights = (w * parameters * (1 - plan.offload.weights)) / weightShards;
   into.add('weights', weights, label('Weights', w, weightShards), SOURCE);
   into.add('gradients', (g * parameters) / gradientShards, label('Gradients', g, gradientShards), SOURCE);
-  const states = o * (parameters - outer) + workload.outerOptimizerBytesPerParameter * outer;
+  const states = o * (parameters - outer) + (workload.outerOptimizerBytesPerParameter - copy) * outer;
   const onDevice = (states * (1 - plan.offload.optimizer)) / stateShards;
   into.add('optimizer', onDevice, label(workload.optimizerLabel, o, stateShards), SOURCE);
 }

@@ -15,7 +15,8 @@ import type { CaseHardware, CaseRow, CasesFile } from './schema.ts';
 
 export { parseCasesText, type CaseKind, type CaseRow, type CasesFile, type GoldenRow } from './schema.ts';
 export { readGolden, type GoldenReading } from './golden.ts';
-export type { CaseFamily, CaseFramework } from './frameworks.ts';
+export { frameworkOf, type CaseFamily, type CaseFramework } from './frameworks.ts';
+export { precisionOf, recomputeOf, scheduleOf, selectiveOf } from './plan.ts';
 export type { CaseModelReading, ModelSources } from './models.ts';
 
 /** Sources of names: the catalog's accelerators, and where models are looked up. */
@@ -208,7 +209,11 @@ function gradientsOf(row: CaseRow, { version }: CaseFramework, compute: string):
  * they compute in it. Source: Megatron-Bridge src/megatron/bridge/recipes; its own measurements (skills/) agree with 12
  * bytes per parameter and not with 18.
  */
-function recipePrecision(row: CaseRow, compute: string, assumed: string[]): ScenarioInput['job']['precision'] {
+export function recipePrecision(
+  row: Pick<CaseRow, 'framework' | 'offload'>,
+  compute: string,
+  assumed: string[],
+): ScenarioInput['job']['precision'] {
   if (/torchtune/i.test(row.framework ?? '')) {
     const optimizer = /8-?bit/i.test(row.offload ?? '') ? ('adam-8bit' as const) : ('adam-bf16-pure' as const);
     assumed.push('weights, gradients and states: bf16 or less (dtype: bf16 of torchtune’s recipes)');

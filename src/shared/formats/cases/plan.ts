@@ -144,7 +144,7 @@ export function planFacts(row: CaseRow): Fact[] {
  * torchtitan's selective checkpointing keeps every other matmul's output and the attention's; of our modules, recomputing
  * norms and the FFN comes nearest (torchtitan distributed/activation_checkpoint.py).
  */
-function selectiveOf(recompute: Recompute | null, { family }: CaseFramework): Recompute | null {
+export function selectiveOf(recompute: Recompute | null, { family }: CaseFramework): Recompute | null {
   const isPlain = recompute?.mode === 'selective' && recompute.modules === undefined;
   return isPlain && family === 'fsdp' ? { mode: 'selective', modules: ['norms', 'mlp'] } : recompute;
 }

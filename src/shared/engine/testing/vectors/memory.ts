@@ -85,11 +85,14 @@ function stateBytes(d: number, zeroStage: ZeroStage, precision: Precision, optim
             ...workload,
             optimizerBytesPerParameter: optimizerBytes,
             outerOptimizerBytesPerParameter: optimizerBytes,
+            gradientCopyBytesPerParameter: 0,
           },
         };
-  // between two steps a rank holds its states and nothing else that counts per parameter
-  const states = memoryMoments(sized, plan).find(({ id }) => id === 'saving')?.parts ?? [];
-  const perParameter = states.filter(({ source }) => source.startsWith('bytes per parameter'));
+  // at the update a rank holds its states, Megatron-LM's copies of gradients, and nothing else that counts per parameter
+  const states = memoryMoments(sized, plan).find(({ id }) => id === 'update')?.parts ?? [];
+  const perParameter = states.filter(
+    ({ source, label }) => source.startsWith('bytes per parameter') || label.includes('copies of the gradients'),
+  );
   const whole = { counts: [model.numLayers], hasEmbedding: true, hasHead: true, mtpLayers: 0 };
   const { dense } = rankParameters(model, { tp: 1, ep: 1, etp: 1 }, whole);
   return perParameter.reduce((sum, { bytes }) => sum + bytes, 0) / dense;
