@@ -131,4 +131,20 @@ describe('architecture (config/layers.ts)', () => {
       .filter(({ lines }) => lines > maxLines);
     expect(long).toEqual([]);
   });
+
+  /** Folders whose files are found through their index alone: one that is not listed there would do nothing. */
+  const registries = ['network/algorithms', 'rules', 'workload/parts', 'pipeline/schedules', 'explain/figures'];
+
+  test.each(registries.map((folder) => `src/shared/engine/${folder}`))('every file of %s is listed', (folder) => {
+    const reached = new Set<string>();
+    const follow = (file: string) => {
+      if (reached.has(file)) return;
+      reached.add(file);
+      for (const { target } of imports.get(file) ?? []) if (path.dirname(target) === folder) follow(target);
+    };
+    follow(`${folder}/index.ts`);
+    const own = sources.filter((file) => path.dirname(file) === folder && !file.endsWith('.test.ts'));
+    expect(own.length).toBeGreaterThan(5);
+    expect(own.filter((file) => !reached.has(file))).toEqual([]);
+  });
 });

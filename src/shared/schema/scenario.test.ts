@@ -50,3 +50,20 @@ describe('what is no scenario file', () => {
     expect(error.remedy).toContain('Update Trainyard');
   });
 });
+
+test.each([
+  ['the index of a model’s weight files', { metadata: {}, weight_map: { a: 'b' } }, /config\.json/],
+  ['a tokenizer’s configuration', { tokenizer_class: 'LlamaTokenizer' }, /config\.json/],
+  ['the configuration of an adapter', { peft_type: 'LORA', r: 16 }, /base model/],
+  ['a diffusion model', { _class_name: 'StableDiffusionPipeline' }, /decoder/],
+  ['metadata of a GGUF file', { 'general.architecture': 'llama' }, /made from/],
+  ['settings for generating text', { bos_token_id: 1, temperature: 0.6 }, /config\.json/],
+])('%s is named, and the file to give instead', (what, value, remedy) => {
+  try {
+    parseScenarioText(JSON.stringify(value), 'x.json');
+    expect.unreachable();
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'wrong-format', remedy: expect.stringMatching(remedy) as string });
+    expect((error as AppError).message).toContain(`x.json is ${what}`);
+  }
+});

@@ -1,6 +1,7 @@
 /** Scenario files (`NAME.trainyard`) and fully resolved scenarios: model + cluster + job + constraints + prices. */
 import { z } from 'zod';
 import { AppError, inputError } from '../errors.ts';
+import { otherFile } from './other-files.ts';
 import { searchResultSchema } from './estimate.ts';
 import { clusterInputSchema, clusterSchema } from './hardware.ts';
 import { constraintsSchema, jobInputSchema, jobSchema, objectives } from './job.ts';
@@ -63,6 +64,12 @@ export function parseScenarioText(text: string, what = 'scenario file'): Scenari
 /** As `parseScenarioText`, for a value that is already JSON. */
 export function parseScenarioValue(value: unknown, what = 'scenario file'): ScenarioInput {
   const head = z.looseObject({ format: z.unknown().optional(), version: z.unknown().optional() }).safeParse(value);
+  const other = head.success && head.data.format === undefined ? otherFile(value) : null;
+  if (other !== null)
+    throw new AppError('wrong-format', `${what} is ${other.what}, not a Trainyard scenario or a model’s config.json`, {
+      path: 'format',
+      remedy: other.remedy,
+    });
   if (!head.success || head.data.format !== SCENARIO_FORMAT)
     throw new AppError('wrong-format', `${what} is not a Trainyard scenario (no "format": "${SCENARIO_FORMAT}")`, {
       path: 'format',

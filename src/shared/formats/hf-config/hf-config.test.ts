@@ -78,7 +78,12 @@ describe('traps', () => {
   });
 
   test('a window that is switched off is none; one from a layer on is only there', () => {
-    const qwen = { architectures: ['Qwen2ForCausalLM'], sliding_window: 8, max_window_layers: 1 };
+    const qwen = {
+      architectures: ['Qwen2ForCausalLM'],
+      num_key_value_heads: 4,
+      sliding_window: 8,
+      max_window_layers: 1,
+    };
     expect(read({ ...qwen, use_sliding_window: false }).model.layerKinds).toBeNull();
     expect(read({ ...qwen, use_sliding_window: true }).model.layerPattern).toHaveLength(2);
   });
@@ -113,6 +118,13 @@ describe('traps', () => {
     ['no layers', JSON.stringify({ ...small, num_hidden_layers: undefined }), 'invalid-field'],
     ['a negative width', JSON.stringify({ ...small, hidden_size: -64 }), 'invalid-field'],
     ['no heads', JSON.stringify({ ...small, num_attention_heads: 0 }), 'invalid-field'],
+    ['more layers than any model', JSON.stringify({ ...small, num_hidden_layers: 1e9 }), 'invalid-field'],
+    ['half a unit', JSON.stringify({ ...small, intermediate_size: 128.5 }), 'invalid-field'],
+    [
+      'heads that share unevenly',
+      JSON.stringify({ ...small, num_attention_heads: 4, num_key_value_heads: 3 }),
+      'invalid-field',
+    ],
     ['a text for a number', JSON.stringify({ ...small, vocab_size: 'many' }), 'invalid-field'],
   ])('%s is refused', (_, text, code) => {
     expect(() => readHfConfig(text)).toThrow(AppError);

@@ -4,7 +4,7 @@
  */
 import { AppError } from '../../errors.ts';
 import { stackOf } from '../../layer-stack.ts';
-import { modelSchema, type LayerKind, type Mixer, type Model } from '../../schema/index.ts';
+import { issuesOf, modelSchema, type LayerKind, type Mixer, type Model } from '../../schema/index.ts';
 import { ConfigReader, parseConfigText } from './config.ts';
 
 export { parseConfigText } from './config.ts';
@@ -172,10 +172,42 @@ const nameFrom = (config: ConfigReader, fallback: string): string => {
   return (name === '' ? fallback : name).slice(0, 200);
 };
 
+/** Most layers that a scenario may have. */
+const MAX_LAYERS = 10_000;
+
+/** Throws AppError invalid-field where a size is none. */
+function refuseSizes(isWrong: boolean, key: string, message: string): void {
+  if (isWrong) throw new AppError('invalid-field', `${key}: ${message}`, { path: key, remedy: `Correct ${key}.` });
+}
+
+/** Throws AppError invalid-field where query heads do not divide over the key/value heads. */
+function refuseUnevenHeads(layers: readonly LayerKind[]): void {
+  for (const { mixer } of layers)
+    if (mixer.type === 'attention')
+      refuseSizes(
+        mixer.numHeads % mixer.numKvHeads !== 0,
+        'num_key_value_heads',
+        `${mixer.numHeads} query heads cannot share ${mixer.numKvHeads} key/value heads evenly`,
+      );
+}
+
+/** The model as the schema has it. Throws AppError invalid-field that names the first size which is none. */
+function checked(model: unknown): Model {
+  const parsed = modelSchema.safeParse(model);
+  if (parsed.success) return parsed.data;
+  const [first] = issuesOf(parsed.error, model);
+  throw new AppError('invalid-field', `${first?.path ?? 'model'}: ${first?.message ?? 'is not as expected'}`, {
+    path: first?.path ?? 'model',
+    remedy: `The file’s sizes give this value. ${first?.remedy ?? ''}`.trim(),
+  });
+}
+
 function describe(config: ConfigReader, family: Family, name: string): Model {
   const hiddenSize = config.need('hidden size', 'hidden_size', 'n_embd', 'n_embed', 'd_model');
   const numLayers = numLayersOf(config);
+  refuseSizes(numLayers > MAX_LAYERS, 'num_hidden_layers', `must be at most ${MAX_LAYERS}, found ${numLayers}`);
   const layers = layersOf(config, family, hiddenSize, numLayers);
+  refuseUnevenHeads(layers);
   const heads = headsOf(layers);
   const projected = config.number('word_embed_proj_dim');
   const flat = {
@@ -213,9 +245,9 @@ function describe(config: ConfigReader, family: Family, name: string): Model {
     vision: visionOf(config),
     otherParameters: finalParameters(config, hiddenSize),
   };
-  const plain = modelSchema.parse(flat);
+  const plain = checked(flat);
   if (isPlain(plain, layers)) return plain;
-  return { ...plain, moe: null, mla: null, slidingWindow: null, ...toPattern(layers) };
+  return checked({ ...plain, moe: null, mla: null, slidingWindow: null, ...toPattern(layers) });
 }
 
 function tiedOf(config: ConfigReader, family: Family): boolean {
