@@ -1,6 +1,13 @@
 /** Where one can be. The address holds what a view shows, so that back, forward, reload and a shared link work. */
-import { createRouter, createWebHashHistory, type Router } from 'vue-router';
+import { createRouter, createWebHashHistory, type Router, type RouteRecordRaw } from 'vue-router';
 import LibraryView from './views/library/LibraryView.vue';
+
+const evidenceRoute: RouteRecordRaw = {
+  path: '/evidence',
+  name: 'evidence',
+  component: () => import('./views/evidence/EvidenceView.vue'),
+  meta: { title: 'Evidence' },
+};
 
 export function makeRouter(): Router {
   return createRouter({
@@ -14,6 +21,7 @@ export function makeRouter(): Router {
         component: () => import('./views/wizard/WizardView.vue'),
         meta: { title: 'New scenario' },
       },
+      evidenceRoute,
       {
         path: '/scenario/:id',
         component: () => import('./views/shell/ScenarioShell.vue'),

@@ -6,6 +6,7 @@ export {
   ChevronRight as IconChevronRight,
   CircleAlert as IconAlert,
   Copy as IconDuplicate,
+  Crosshair as IconEvidence,
   Download as IconExport,
   EllipsisVertical as IconMore,
   ChartScatter as IconPlans,
